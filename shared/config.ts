@@ -364,8 +364,8 @@ const settings = Type.Object({
       }),
       payloads: setting('DEAD_LETTER_PAYLOADS', oneOf('all', 'tied'), 'all', {
         meaning:
-          'Whose bytes dead letters keep: `all`, until a customer whom the message may name is deleted; `tied`: only of messages ' +
-          'of a known type of which it is certain whom they name. The others have place, size, digest and reason, and Kafka has the message.',
+          'Whose bytes dead letters keep: `all`, until a customer whom the message may name is deleted; `tied`: only those of messages ' +
+          'of a known type whose customers are certain. The others have place, size, digest and reason, and Kafka has the message.',
       }),
     }),
   }),

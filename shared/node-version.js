@@ -1,5 +1,5 @@
 /**
- * Says which Node is needed, where it is older, in a sentence: loaded before everything else (`node
+ * Says which Node is needed, if it is older, in a sentence: loaded before everything else (`node
  * --import`), and JavaScript, since such a Node cannot even read TypeScript.
  */
 // Before 24.16 Node keeps pipelined requests of a closed connection.

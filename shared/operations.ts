@@ -80,7 +80,7 @@ interface OperationsOptions {
    * servers, which recover by themselves.
    */
   live: () => boolean | Promise<boolean>;
-  /** For operators. An unavailable server is no reason: it would remove every instance at once. */
+  /** For operators. An unavailable server is not a reason: it would remove every instance at once. */
   unreadyReason: () => string | null | Promise<string | null>;
   registry: Registry;
   logger: Logger;

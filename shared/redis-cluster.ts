@@ -220,7 +220,7 @@ const LINE =
 
 export function readClusterNodes(text: string) {
   const nodes = new Map<string, RedisNode>();
-  /** Without a claim if it is no master. */
+  /** Without a claim if it is not a master. */
   let view: { id: string; claim: Claim | null } | null = null;
   for (const line of text.split('\n')) {
     const {
@@ -241,7 +241,7 @@ export function readClusterNodes(text: string) {
       nodes.set(id, { host: name || host, port: Number(port) });
     }
   }
-  if (view === null) throw new Error('what answers is no node of a Redis cluster');
+  if (view === null) throw new Error('the server that answers is not a node of a Redis cluster');
   return { ...view, nodes };
 }
 

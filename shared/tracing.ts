@@ -1,6 +1,6 @@
 /**
  * Without a collector's address OpenTelemetry is not loaded, and no span is active
- * (docs/tracing.md).
+ * (docs/operations.md, "Traces").
  */
 import { AsyncLocalStorage } from 'node:async_hooks';
 import type { Config } from './config.ts';

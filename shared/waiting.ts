@@ -65,7 +65,7 @@ export function lazy<T>(make: () => T): () => T {
 }
 
 /**
- * Also where one fails: otherwise the rest would keep running unnoticed.
+ * Also if one fails: otherwise the rest would keep running unnoticed.
  * @throws the first failure.
  */
 export async function allEnded<T>(work: Iterable<Promise<T>>): Promise<T[]> {

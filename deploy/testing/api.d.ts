@@ -54,7 +54,7 @@ export interface StoreData {
   connection: Connection;
   /**
    * Publishes changes in their order, and resolves once every answer shows them.
-   * @throws {Error} before anything is published if one of them is no valid event; the message says which one, and why.
+   * @throws {Error} before anything is published if one of them is not a valid event; the message says which one, and why.
    */
   publish: (changes: readonly Change[]) => Promise<void>;
   /** Creates a key, with all scopes by default, and resolves once it gets tokens. */

@@ -19,7 +19,7 @@ export const environmentOption = (meaning: string) =>
 
 /** For a command that needs one environment. */
 export const oneEnvironmentOption = () =>
-  environmentOption('environment; needed where there are several');
+  environmentOption('environment; needed if there are several');
 
 export const storeOption = (meaning: string) =>
   new Option('-s, --store <id>', meaning).argParser(storeId);
@@ -40,7 +40,7 @@ export const waitOption = () =>
     .default(15, '15')
     .argParser(wholeNumber(0, 3_600));
 
-/** @param of which rows are shown, where there is a choice. */
+/** @param of which rows are shown, if there is a choice. */
 export const limitOption = (usual: number, of = '') =>
   new Option('--limit <n>', `how many at most${of}`)
     .default(usual, String(usual))

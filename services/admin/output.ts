@@ -46,7 +46,7 @@ export function fail(code: string, message: string): void {
   process.stderr.write(`${text}\n`);
 }
 
-/** @returns the command's exit code: 1 where it was marked as failed. */
+/** @returns the command's exit code: 1 if it was marked as failed. */
 export async function runToEnd(isJson: boolean, command: () => Promise<number>): Promise<number> {
   const outcome = { isFailed: false, isJson };
   const code = await running.run(outcome, command);
@@ -120,7 +120,7 @@ export function tableOf<R>(
 }
 
 /**
- * @param none the text where there are no rows; `null` where there always are some.
+ * @param none the text if there are no rows; `null` if there always are some.
  * @param limit how many rows are printed; a remark says when there are more.
  */
 export function printRows<R>(

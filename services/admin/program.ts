@@ -101,7 +101,7 @@ export function createProgram(): CommandUnknownOpts {
     ]),
     generations.rebuildCommand(),
     generations.rollbackCommand(),
-    group('generations', 'Look at the generations of read models; take one into use or drop it', [
+    group('generations', 'Look at the generations of read models; make one live or drop it', [
       generations.listCommand(),
       generations.flipCommand(),
       generations.dropCommand(),

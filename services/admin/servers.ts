@@ -301,7 +301,7 @@ export async function readConnection(
 }
 
 /**
- * @throws {StoreDataError} `config_invalid` where the address of a server that a command uses is
+ * @throws {StoreDataError} `config_invalid` if the address of a server that a command uses is
  * not set.
  */
 export function demandAddress(

@@ -175,7 +175,7 @@ export function createMetrics() {
   };
 }
 
-/** For metrics of age: 0 where there is nothing. */
+/** For metrics of age: 0 if there is nothing. */
 export function secondsSince(moment: Date | null): number {
   return moment === null ? 0 : Math.max(0, Date.now() - moment.getTime()) / 1_000;
 }

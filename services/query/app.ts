@@ -14,6 +14,7 @@ import { observeRequests, refuseOthers } from './hooks/requests.ts';
 import { ClientConnections, createListener } from './listener.ts';
 import { createMetrics } from './metrics.ts';
 import { Admission, MAX_BODY_BYTES } from './overload/admission.ts';
+import { watchEventLoop } from './overload/event-loop.ts';
 import { keepQuery } from './parameters/read.ts';
 import {
   classify,
@@ -26,7 +27,7 @@ import { type StaticContent, staticContent } from './responses/compress.ts';
 import { openApiDocument } from './openapi/document.ts';
 import { createServices } from './services.ts';
 import { createTokens, type SigningKeys } from './access/tokens.ts';
-import { clientAddresses, senders } from './token/failed-authentications.ts';
+import { clientAddresses, senders } from './access/client-address.ts';
 
 export interface AppOptions {
   config: Config;
@@ -59,10 +60,11 @@ export async function buildApp({
   const addressOf = clientAddresses(config.query.trustedProxies, (proxy) =>
     logger.warn(
       { proxy },
-      'an entry of X-Forwarded-For is no address: its clients count as the proxy that sent it',
+      'an entry of X-Forwarded-For is not an address: its clients count as the proxy that sent it',
     ),
   );
   const admission = new Admission({
+    busyShare: watchEventLoop(),
     latencyMs: config.query.overloadLatencyMs,
     senderOf: senders(tokens.verifiedBefore, addressOf),
     metrics,

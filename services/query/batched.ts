@@ -5,21 +5,21 @@
  */
 import { activeSpan, type Span, tracedTogether } from '#shared/tracing.ts';
 
-/** Reads many at once. What does not exist is missing in the map. */
-export type ReadMany<T> = (ids: readonly string[]) => Promise<ReadonlyMap<string, T>>;
+/** Reads for many requests at once: what each asks for, in their order. */
+export type ReadMany<R, T> = (requests: readonly R[]) => Promise<readonly (T | undefined)[]>;
 
 export interface BatchLimits {
   /** Reads that may be under way at the same time: a slow one does not block the others. */
   underWay: number;
-  /** Ids of one read. */
-  ids: number;
+  /** Different requests of one read. */
+  requests: number;
 }
 
 /**
  * Reads one; `null` if it does not exist.
  * @param signal abandons the read: after a server hung, requests that still wait come first.
  */
-export type ReadOne<T> = (id: string, signal?: AbortSignal) => Promise<T | null>;
+export type ReadOne<R, T> = (request: R, signal?: AbortSignal) => Promise<T | null>;
 
 interface Waiter<T> {
   span: Span | undefined;
@@ -28,31 +28,38 @@ interface Waiter<T> {
   signal: AbortSignal | undefined;
 }
 
+/** Equal requests, one of which is read, and those who wait for it. */
+interface Batched<R, T> {
+  request: R;
+  waiters: readonly Waiter<T>[];
+}
+
 /**
  * Makes the read of one from that of many. `readMany` must have a deadline; the requests that wait
- * for it may have others.
+ * for it may have others. @param keyOf equal requests have the same key.
  */
-export function batched<T>(
-  readMany: ReadMany<T>,
-  { underWay: maxUnderWay, ids: maxIds }: BatchLimits,
-): ReadOne<T> {
-  const waiting = new Map<string, Waiter<T>[]>();
+export function batched<R, T>(
+  readMany: ReadMany<R, T>,
+  { underWay: maxUnderWay, requests: maxRequests }: BatchLimits,
+  keyOf: (request: R) => unknown = (request) => request,
+): ReadOne<R, T> {
+  const waiting = new Map<unknown, Batched<R, T> & { waiters: Waiter<T>[] }>();
   let underWay = 0;
   let scheduled = false;
 
-  const read = async (batch: ReadonlyMap<string, readonly Waiter<T>[]>): Promise<void> => {
+  const read = async (batch: readonly Batched<R, T>[]): Promise<void> => {
     underWay += 1;
     try {
-      const spans = [...batch.values()].flat().flatMap(({ span }) => span ?? []);
-      const ids = [...batch.keys()];
+      const spans = batch.flatMap(({ waiters }) => waiters.flatMap(({ span }) => span ?? []));
+      const requests = batch.map(({ request }) => request);
       const isTraced = spans.length > 0 || activeSpan() !== undefined;
       const found = await (isTraced
-        ? tracedTogether('shared read', spans, () => readMany(ids))
-        : readMany(ids));
-      for (const [id, waiters] of batch)
-        for (const { resolve } of waiters) resolve(found.get(id) ?? null);
+        ? tracedTogether('shared read', spans, () => readMany(requests))
+        : readMany(requests));
+      for (const [at, { waiters }] of batch.entries())
+        for (const { resolve } of waiters) resolve(found[at] ?? null);
     } catch (error) {
-      for (const waiters of batch.values()) for (const { reject } of waiters) reject(error);
+      for (const { waiters } of batch) for (const { reject } of waiters) reject(error);
     } finally {
       underWay -= 1;
       if (waiting.size > 0) schedule();
@@ -61,15 +68,15 @@ export function batched<T>(
   const flush = (): void => {
     scheduled = false;
     if (underWay >= maxUnderWay) return;
-    const batch = new Map<string, readonly Waiter<T>[]>();
-    for (const [id, waiters] of waiting) {
-      if (batch.size === maxIds) break;
-      waiting.delete(id);
+    const batch: Batched<R, T>[] = [];
+    for (const [key, { request, waiters }] of waiting) {
+      if (batch.length === maxRequests) break;
+      waiting.delete(key);
       const present = stillWaiting(waiters);
-      if (present.length > 0) batch.set(id, present);
+      if (present.length > 0) batch.push({ request, waiters: present });
     }
     if (waiting.size > 0) schedule();
-    if (batch.size > 0) void read(batch);
+    if (batch.length > 0) void read(batch);
   };
   const schedule = (): void => {
     if (scheduled) return;
@@ -78,12 +85,13 @@ export function batched<T>(
     setImmediate(flush);
   };
 
-  return (id, signal) =>
+  return (request, signal) =>
     new Promise((resolve, reject) => {
-      const waiters = waiting.get(id);
+      const key = keyOf(request);
+      const equal = waiting.get(key);
       const waiter = { span: activeSpan(), resolve, reject, signal };
-      if (waiters === undefined) waiting.set(id, [waiter]);
-      else waiters.push(waiter);
+      if (equal === undefined) waiting.set(key, { request, waiters: [waiter] });
+      else equal.waiters.push(waiter);
       schedule();
     });
 }

@@ -27,7 +27,6 @@ export type MongodbConnections = Awaited<ReturnType<typeof connectMongodb>>;
 /** Connects a client for reading, with a circuit breaker; keeps trying during an outage. */
 export async function connectMongodb({ config, metrics, logger }: ServiceContext) {
   const { readTimeoutMs } = config.mongodb;
-  const withDeadline = deadlineAfter(readTimeoutMs);
   const client = createReaderClient(config, 'query', logger);
   watchPool(client, metrics.pool);
   const circuit = circuitBreaker(client, readTimeoutMs, metrics.mongodbAway, logger);
@@ -36,9 +35,11 @@ export async function connectMongodb({ config, metrics, logger }: ServiceContext
   return {
     databases: new Databases(config.namePrefix, client),
     /** Bounds each read on its own. */
-    withDeadline: circuit.guard(withDeadline),
+    readDeadline: circuit.guard(deadlineAfter(readTimeoutMs)),
     /** Bounds a read that runs alone, and may take long while MongoDB answers others. */
     longDeadline: circuit.patiently,
+    /** Bounds a wait for others' reads, which says nothing about MongoDB. */
+    slotDeadline: circuit.untilAway,
     /** Bounds all reads of one request together, from its arrival. */
     requestDeadline: ({ elapsedTime }: { elapsedTime: number }) =>
       circuit.guard(deadlineAt(performance.now() - elapsedTime + readTimeoutMs)),
@@ -144,6 +145,10 @@ function circuitBreaker(
         clearInterval(asking);
       }
     });
+  const untilAway: WithDeadline = async (wait) => {
+    if (isOpen) throw mongodbIsAway();
+    return longDeadline(wait, waiting);
+  };
   setOpen(false);
   // A failed command changes the description too, before the driver's monitor has checked the
   // server.
@@ -157,6 +162,7 @@ function circuitBreaker(
       (read) =>
         guarded(() => withDeadline(read, probing === null ? undefined : waiting)),
     patiently,
+    untilAway,
     async stop() {
       stopped.abort();
       await probing;

@@ -24,7 +24,7 @@ const POLL_MS = 500;
 
 export interface GenerationsOptions extends ServiceContext {
   databases: Databases;
-  withDeadline: WithDeadline;
+  readDeadline: WithDeadline;
   projectionVersion: number;
 }
 
@@ -80,7 +80,7 @@ export async function watchGenerations(options: GenerationsOptions) {
 
 /** Polls one environment. During an outage the last answer stays. */
 async function lookUp(
-  { databases, withDeadline, projectionVersion, logger, metrics }: GenerationsOptions,
+  { databases, readDeadline, projectionVersion, logger, metrics }: GenerationsOptions,
   environment: string,
   known: Map<string, Found>,
   stopped: AbortSignal,
@@ -88,7 +88,7 @@ async function lookUp(
   const { generation: before, reason: reasonBefore } = known.get(environment) ?? NOT_LOOKED_UP;
   let found: Found;
   try {
-    const generations = await withDeadline(() => findGenerations(databases, environment));
+    const generations = await readDeadline(() => findGenerations(databases, environment));
     const answering = answeringGeneration(environment, generations, projectionVersion);
     found =
       answering === null
@@ -108,7 +108,7 @@ async function lookUp(
   if (generation?.marker.id === before?.marker.id && reason === reasonBefore) return;
   if (generation !== null && before !== null) {
     // So that clients do not see older data than before.
-    await withDeadline(() => untilCaughtUp(generation, before, stopped)).catch(() => undefined);
+    await readDeadline(() => untilCaughtUp(generation, before, stopped)).catch(() => undefined);
   }
   known.set(environment, found);
   if (before !== null) metrics.answeringGeneration.remove(generationLabels(before.marker));

@@ -208,7 +208,7 @@ function listenByTls(handler: RequestListener, files: TlsFiles, logger: Logger):
       everyMs: CERTIFICATE_POLL_MS,
       // While both files are being replaced they may not belong together.
       failed: (error: string) =>
-        logger.warn({ error }, 'the certificate cannot be read: the former one stays in use'),
+        logger.warn({ error }, 'the certificate cannot be read: the previous one stays in use'),
     },
     CERTIFICATE_POLL_MS,
   );

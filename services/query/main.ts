@@ -39,7 +39,7 @@ async function start({ config, logger, closing, ends }: ServiceProcess): Promise
     unreadyReason: async () => {
       if (listening === null) return 'it starts';
       if (ends() !== null) return 'it stops';
-      // A new release takes no traffic before it can answer; the former release does.
+      // A new release takes no traffic before it can answer; the old release does.
       const reason = app.services.generations.otherReleaseReason();
       if (reason !== null) return reason;
       // Only at the start: a later outage affects every instance.

@@ -22,7 +22,8 @@ import { SharedReads } from './read/shared-reads.ts';
 import { semaphore } from './read/slots.ts';
 import type { Tokens } from './access/tokens.ts';
 import { authenticateClient, keyReader } from './token/client.ts';
-import { type ClientAddress, createFailedAuthentications } from './token/failed-authentications.ts';
+import type { ClientAddress } from './access/client-address.ts';
+import { createFailedAuthentications } from './token/failed-authentications.ts';
 
 /** Reads alone, in all and of one store. */
 const MAX_ALONE = 24;
@@ -30,7 +31,7 @@ const MAX_ALONE_OF_ONE = 2;
 /** Large answers that are composed or sent at a time: each takes 30 MiB of memory at most. */
 const MAX_STREAMS = 8;
 const MAX_STREAMS_OF_ONE = 2;
-/** Those that answer, and former ones until their last requests are answered. */
+/** Those that answer, and previous ones until their last requests are answered. */
 const CACHED_GENERATIONS = 100;
 
 export interface ServiceOptions extends ServiceContext {
@@ -70,14 +71,14 @@ export async function createServices(options: ServiceOptions) {
   await using opened = new AsyncDisposableStack();
   const mongodb = await connectMongodb(options);
   opened.defer(mongodb.close);
-  const { databases, withDeadline, requestDeadline } = mongodb;
+  const { databases, readDeadline, requestDeadline } = mongodb;
   const control = controlCollections(databases.control);
   const redis = await connectRedis(options);
   opened.defer(() => redis.disconnect());
   const gates = new RedisGates(redis, { prefix, control, environments, logger, metrics });
   opened.defer(() => gates.stop());
   await withinStartupTimeout(gates.firstAttempts());
-  const generations = await watchGenerations({ ...options, databases, withDeadline });
+  const generations = await watchGenerations({ ...options, databases, readDeadline });
   opened.defer(() => generations.stop());
   const reads = readsOfGenerations(generations, mongodb, logger);
   opened.defer(reads.stopWatches);
@@ -88,12 +89,12 @@ export async function createServices(options: ServiceOptions) {
     databases,
     control,
     redis,
-    withDeadline,
+    readDeadline,
     requestDeadline,
     generations,
     ...reads,
     authenticate: authenticate(tokens, sources, environments, requestDeadline),
-    reauthorize: reauthorize(tokens, sources, withDeadline),
+    reauthorize: reauthorize(tokens, sources, readDeadline),
     authenticateClient: authenticateClient({
       ...sources,
       attempt: createFailedAuthentications(
@@ -105,7 +106,7 @@ export async function createServices(options: ServiceOptions) {
       addressOf: options.addressOf,
       environments,
       maxTokens: query.maxTokensPerKey,
-      readKey: keyReader(control, withDeadline),
+      readKey: keyReader(control, readDeadline),
     }),
     isHealthy: healthCheck(gates, mongodb),
     close: () => kept.disposeAsync(),
@@ -114,21 +115,21 @@ export async function createServices(options: ServiceOptions) {
 
 function readsOfGenerations(
   generations: LiveGenerations,
-  { withDeadline, longDeadline }: MongodbConnections,
+  { readDeadline, longDeadline, slotDeadline }: MongodbConnections,
   logger: Logger,
 ) {
   const caches = createCaches();
   const alone = {
     withDeadline: longDeadline,
-    takeSlot: semaphore(MAX_ALONE, MAX_ALONE_OF_ONE),
-    takeStreamSlot: semaphore(MAX_STREAMS, MAX_STREAMS_OF_ONE),
+    takeSlot: semaphore(MAX_ALONE, MAX_ALONE_OF_ONE, slotDeadline),
+    takeStreamSlot: semaphore(MAX_STREAMS, MAX_STREAMS_OF_ONE, slotDeadline),
   };
   /**
    * The parts of a generation: its shared reads, and the watch for requests that wait for changes.
    */
   const make = (generation: Generation) => {
     const { id, environment } = generation.marker;
-    const source = { generation, withDeadline, rows: caches.rows };
+    const source = { generation, withDeadline: readDeadline, rows: caches.rows };
     const isCurrent = () => generations.find(environment)?.marker.id === id;
     return {
       reads: new SharedReads(source, caches, alone),
@@ -142,7 +143,7 @@ function readsOfGenerations(
   });
   let isClosing = false;
   return {
-    menus: new Menus(caches, alone.takeStreamSlot),
+    menus: new Menus(caches, alone.takeStreamSlot, slotDeadline),
     sharedOf(generation: Generation) {
       const { id } = generation.marker;
       const known = made.get(id);
@@ -166,14 +167,14 @@ function readsOfGenerations(
 /** One Redis server that answers is enough: another instance would do no better. */
 function healthCheck(
   gates: RedisGates,
-  { databases, withDeadline }: MongodbConnections,
+  { databases, readDeadline }: MongodbConnections,
 ): () => Promise<boolean> {
   const admin = databases.client.db('admin');
   let running: Promise<boolean> | null = null;
   const check = async () => {
     const pings = [
       Promise.any(gates.ping()),
-      withDeadline((signal) => admin.command({ ping: 1 }, { signal })),
+      readDeadline((signal) => admin.command({ ping: 1 }, { signal })),
     ];
     const answers = await Promise.allSettled(pings);
     running = null;

@@ -473,7 +473,7 @@ export async function applyQuota(
 }
 
 /**
- * Restores the note of an erasure from the log, where MongoDB lost it: older events are not
+ * Restores the note of an erasure from the log, if MongoDB lost it: older events are not
  * applied. Stored documents stay.
  */
 export async function applyErasure(

@@ -252,7 +252,7 @@ interface ReconcileOptions {
   prefix: string;
   control: ControlCollections;
   environments: readonly string[];
-  /** Runs a read from MongoDB, and rejects where it takes too long. */
+  /** Runs a read from MongoDB, and rejects if it takes too long. */
   bounded: <T>(read: (signal: AbortSignal) => Promise<T>) => Promise<T>;
   /** Ends the work after a batch. */
   signal: AbortSignal;

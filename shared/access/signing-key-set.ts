@@ -39,15 +39,15 @@ export async function parseKeySet(text: string, origin: string): Promise<Signing
   const wrong = (what: string) => new StoreDataError('config_invalid', `${origin} ${what}`);
   const jwks = keysIn(text);
   if (jwks === null || jwks.length === 0)
-    throw wrong('is no JWK set {"keys":[…]} with at least one key');
+    throw wrong('is not a JWK set {"keys":[…]} with at least one key');
   const set: SigningJwk[] = [];
   for (const [index, jwk] of jwks.entries()) {
     const { d, nbf } = jwk;
     if (jwk.kty !== 'EC' || jwk.crv !== 'P-256' || typeof d !== 'string') {
-      throw wrong(`key ${index + 1} is no private P-256 key`);
+      throw wrong(`key ${index + 1} is not a private P-256 key`);
     }
     if (nbf !== undefined && !(typeof nbf === 'number' && Number.isFinite(nbf))) {
-      throw wrong(`key ${index + 1} has an nbf that is no time in seconds`);
+      throw wrong(`key ${index + 1} has an nbf that is not a time in seconds`);
     }
     const kid = jwk.kid ?? (await calculateJwkThumbprint(jwk));
     if (typeof kid !== 'string' || set.some((other) => other.kid === kid)) {

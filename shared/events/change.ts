@@ -1,6 +1,6 @@
 /**
  * A change of one entity, checked. Data of an older schema becomes data of the newest first
- * (docs/evolve-an-event.md).
+ * (docs/changing-records.md).
  */
 import { type CloudEvent, type EventMessage, readCloudEvent } from './cloud-event.ts';
 import { type EntityName, type EntityStates, entitySchemas } from './entities.ts';

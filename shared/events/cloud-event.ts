@@ -268,7 +268,7 @@ function readSchemaVersion(dataschema: unknown): number {
   if (version === null) {
     throw new EventRejected(
       'unknown_schema_version',
-      'the last path segment of dataschema is no version such as v1',
+      'the last path segment of dataschema is not a version such as v1',
     );
   }
   return Number(version[1]);

@@ -17,7 +17,7 @@ export interface FieldDescription {
   /** In words: `text, at most 200 characters`. */
   type: string;
   isRequired: boolean;
-  /** The value in answers where the event lacks it, in words; `null` for a required field. */
+  /** The value in answers if the event lacks it, in words; `null` for a required field. */
   whenAbsent: string | null;
 }
 

@@ -101,7 +101,7 @@ function endOfFraction(text: string): number {
   return end === SECONDS_END + 1 ? SECONDS_END : end;
 }
 
-/** How far the zone at the end of a text is ahead of UTC; `null` if it is no zone. */
+/** How far the zone at the end of a text is ahead of UTC; `null` if it is not a zone. */
 function zoneMilliseconds(text: string, from: number): number | null {
   const sign = text[from];
   if (sign === 'Z' || sign === 'z') return text.length === from + 1 ? 0 : null;

@@ -15,7 +15,7 @@ export interface Cluster {
   disconnect: () => Promise<void>;
   addTargetTopic: (topic: string) => Promise<void>;
   refreshMetadata: () => Promise<void>;
-  /** The leader is -1 where there is none. */
+  /** The leader is -1 if there is none. */
   findTopicPartitionMetadata: (topic: string) => { partitionId: number; leader: number }[];
   findBroker: (options: { nodeId: number }) => Promise<Broker>;
   findGroupCoordinator: (options: { groupId: string }) => Promise<Broker>;
@@ -146,7 +146,7 @@ const QUESTIONS: readonly { bound: keyof FullBounds; timestamp: string; isolatio
 export type FullBounds = PartitionBounds & { highWatermark: number };
 
 export interface KnownBounds {
-  /** The leader of each partition; `null` where there is none. */
+  /** The leader of each partition; `null` if there is none. */
   leaders: ReadonlyMap<number, number | null>;
   bounds: ReadonlyMap<number, FullBounds>;
   /** Partitions without a leader that answers. They say nothing about others. */

@@ -100,7 +100,7 @@ const MIN_MATCH = 4;
 /**
  * The size of an LZ4 frame unpacked: sequences say how long they are
  * (https://github.com/lz4/lz4/blob/dev/doc/lz4_Frame_format.md, lz4_Block_format.md).
- * @returns a size above `most` as soon as that is certain. @throws {RangeError} if it is no whole frame.
+ * @returns a size above `most` as soon as that is certain. @throws {RangeError} if it is not a whole frame.
  */
 function lz4FrameSize(frame: Buffer, most: number): number {
   if (frame.readUInt32LE(0) !== LZ4_MAGIC) throw new RangeError('no LZ4 frame');

@@ -23,7 +23,7 @@ type SocketFactory = (
 const CHECK_MS = 1_000;
 const LENGTH_BYTES = 4;
 
-/** Correlation id of an answer: a shorter frame is none. */
+/** Correlation id of an answer: a shorter frame has none. */
 const MIN_FRAME_BYTES = 4;
 
 /**

@@ -51,7 +51,7 @@ export interface Fetched {
 
 /** The brokers of a topic. The simulation implements them too. */
 export interface Brokers {
-  /** The leader of a partition, as last heard; `null` where there is none. */
+  /** The leader of a partition, as last heard; `null` if there is none. */
   leaderOf: (partition: number) => number | null;
   /** Asks who leads the partitions now. */
   refresh: () => Promise<void>;

@@ -43,7 +43,7 @@ export async function createLogReader(cluster: Cluster, control: Db, topic: stri
     const lost = (holds: string) =>
       new StoreDataError(
         'history_lost',
-        `${topic}/${partition} holds ${holds}, and ${from} to ${to} is to be read`,
+        `${topic}/${partition} holds ${holds}, not ${from} to ${to}`,
       );
     const log = (await bounds()).get(partition);
     if (log === undefined) throw lost('nothing');

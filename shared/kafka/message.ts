@@ -93,7 +93,7 @@ export function digestOf(bytes: Buffer): string {
   return hash('sha256', bytes.subarray(0, HEADER_BYTES), 'base64url').slice(0, 22);
 }
 
-/** `12 to 40`, or `from 12 on` where the end is unknown. */
+/** `12 to 40`, or `from 12 on` if the end is unknown. */
 export function offsetsInWords({ from, to }: Pick<UnreadableBatch, 'from' | 'to'>): string {
   return to === null ? `from ${from} on` : `${from} to ${to}`;
 }

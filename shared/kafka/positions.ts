@@ -57,7 +57,7 @@ export function countApplied(
 }
 
 /**
- * The messages of a partition that are not applied; `null` where the position belongs to another
+ * The messages of a partition that are not applied; `null` if the position belongs to another
  * log.
  */
 export function lagOf(position: number | null, { start, end }: PartitionBounds): number | null {
@@ -65,7 +65,7 @@ export function lagOf(position: number | null, { start, end }: PartitionBounds):
   return next <= end ? end - next : null;
 }
 
-/** The sum of lags; `null` where one of them is unknown, which is not 0. */
+/** The sum of lags; `null` if one of them is unknown, which is not 0. */
 export function sumOfLags(lags: readonly (number | null)[]): number | null {
   return lags.reduce((sum, lag) => (sum === null || lag === null ? null : sum + lag), 0);
 }

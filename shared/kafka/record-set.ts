@@ -23,7 +23,7 @@ export interface Fetched extends Wanted {
   abortedTransactions: readonly AbortedTransaction[];
 }
 
-/** Never throws. `next` is the offset behind what was read, also where that holds no messages. */
+/** Never throws. `next` is the offset behind what was read, also if that holds no messages. */
 export async function decodeRecordSet(set: Buffer, fetched: Fetched, decoding: Decoding) {
   const { fetchOffset, most, mostBytes } = fetched;
   const { budget } = decoding;
@@ -126,7 +126,7 @@ function findDamage(
   const { bytes, magic, baseOffset } = header;
   if (bytes < HEADER_BYTES) return corrupt(`it says that it has ${bytes} bytes`);
   if (magic !== MAGIC) {
-    return { reason: 'unknown_format', detail: `its format is ${magic}, and ${MAGIC} is known` };
+    return { reason: 'unknown_format', detail: `its format is ${magic}; known: ${MAGIC}` };
   }
   if (!isIntact(set.subarray(at, at + bytes))) return corrupt('its checksum is wrong');
   if (!hasPlace) {

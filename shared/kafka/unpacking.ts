@@ -51,7 +51,7 @@ export class Unpacking {
       this.#last = null;
     }, REMEMBERED_MS).unref();
     if (this.#last !== null && this.#remembers(batch)) return this.#last.outcome;
-    // Releases the former batch before this one takes memory.
+    // Releases the previous batch before this one takes memory.
     this.#last = null;
     const outcome = unpack().then((records): Unpacked => ({
       records,

@@ -31,8 +31,8 @@ export interface StoreDocument extends ReadModelDocument {
   updated_at: Date;
 }
 
-export interface CouponDocument extends ReadModelDocument {
-  active: boolean;
+/** The fields by which lists are filtered stand in `shared/records`. */
+export interface DatedDocument extends ReadModelDocument {
   /** The finished JSON of the details answer. */
   whole: string;
   created_at: Date;
@@ -56,12 +56,6 @@ export interface ReviewDocument extends ReadModelDocument {
   facet: string;
   customer_id: string | null;
   whole: string;
-}
-
-export interface CampaignDocument extends ReadModelDocument {
-  status: string;
-  whole: string;
-  created_at: Date;
 }
 
 export interface OrderDocument extends ReadModelDocument {
@@ -105,10 +99,10 @@ export interface OptionGroupDocument extends ReadModelDocument {
 
 export interface Documents {
   store: StoreDocument;
-  coupon: CouponDocument;
+  coupon: DatedDocument;
   customer: CustomerDocument;
   review: ReviewDocument;
-  campaign: CampaignDocument;
+  campaign: DatedDocument;
   order: OrderDocument;
   category: CategoryDocument;
   product: ProductDocument;

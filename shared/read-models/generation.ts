@@ -299,7 +299,7 @@ export function withShare(
 }
 
 /**
- * The former live one is kept.
+ * The previous one is kept.
  * @throws {StoreDataError} `command_invalid` unless it exists and is not being dropped.
  */
 export function withLive(pointer: GenerationPointer, number: number): GenerationPointer {
@@ -318,7 +318,7 @@ export function withLive(pointer: GenerationPointer, number: number): Generation
 }
 
 /**
- * @throws {StoreDataError} `command_invalid` for the live one, `not_found` where no generation has
+ * @throws {StoreDataError} `command_invalid` for the live one, `not_found` if no generation has
  * this number.
  */
 export function withDropping(pointer: GenerationPointer, number: number): GenerationPointer {

@@ -102,7 +102,7 @@ export function described(type: Schema, description: string): Schema {
   return { ...type, description };
 }
 
-/** A field that is `null` where it is absent; answers never leave one out. */
+/** A field that is `null` if it is absent; answers never leave one out. */
 export function nullable(type: Schema, description?: string): Schema {
   const either =
     typeof type['type'] === 'string'

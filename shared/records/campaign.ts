@@ -1,6 +1,6 @@
 /** A campaign (rule R9.7). */
 import { summaryAndWhole } from './components.ts';
-import { id, instant, name, oneOf, prose, updatedAt, whole } from './field.ts';
+import { filtered, id, instant, name, oneOf, prose, updatedAt, whole } from './field.ts';
 import { describeRecord } from './record.ts';
 
 export const CAMPAIGN_CHANNELS = ['whatsapp', 'sms', 'email', 'push'] as const;
@@ -21,7 +21,7 @@ export const campaign = describeRecord(
   {
     name: name.required(),
     channel: oneOf('CampaignChannel', CAMPAIGN_CHANNELS, 'How its messages are sent.').required(),
-    status: campaignStatus.required(),
+    status: filtered(campaignStatus.required()),
     starts_at: instant.optional(),
     ends_at: instant.optional(),
     created_at: instant.required(),

@@ -118,7 +118,7 @@ export const product = describeRecord(
     name: name.required(),
     description: prose.optional(),
     price: money.required('The price of one, without options.'),
-    promotional_price: money.optional('Holds in place of `price` where there is one.'),
+    promotional_price: money.optional('Replaces `price`, if there is one.'),
     active: flag.required('Whether it is on sale.'),
     position: whole.required('Its place in the category, smallest first.'),
     image_url: imageUrl.optional(),
@@ -197,7 +197,7 @@ export const Menu = record(
     store_id: Id,
     updated_at: nullable(
       LocalDateTime,
-      'The newest `updated_at` of the categories and products shown; `null` where nothing is.',
+      'The newest `updated_at` of the categories and products shown; `null` if none is.',
     ),
     categories: arrayOf(MenuCategory, 'In order of position.'),
   },

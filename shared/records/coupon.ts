@@ -1,6 +1,17 @@
 /** A coupon (rule R9.4). */
 import { summaryAndWhole } from './components.ts';
-import { flag, instant, listOf, money, oneOf, prose, text, updatedAt, whole } from './field.ts';
+import {
+  filtered,
+  flag,
+  instant,
+  listOf,
+  money,
+  oneOf,
+  prose,
+  text,
+  updatedAt,
+  whole,
+} from './field.ts';
 import { describeRecord } from './record.ts';
 import { orderType } from './store.ts';
 
@@ -17,7 +28,7 @@ export const coupon = describeRecord(
     discount_type: discountType.required(),
     discount_value: money.required('A percentage is written like an amount: `15.00` is 15 %.'),
     minimum_order_value: money.optional('The least that an order must come to.'),
-    active: flag.required('Whether the store has switched it on.'),
+    active: filtered(flag.required('Whether the store has switched it on.')),
     starts_at: instant.optional('From when it can be used.'),
     ends_at: instant.optional('Until when it can be used.'),
     created_at: instant.required(),

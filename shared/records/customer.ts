@@ -11,7 +11,7 @@ export const customer = describeRecord(
     phone: text.optional(),
     email: text.optional(),
     birth_date: day.optional('A calendar date, `YYYY-MM-DD`.'),
-    accepts_marketing: flag.or(false, 'Whether the customer agreed to be sent campaigns.'),
+    accepts_marketing: flag.or(false, 'Whether the customer agreed to receive campaigns.'),
     addresses: listOf(address, 50).optional(),
     created_at: instant.required(),
     updated_at: updatedAt(),

@@ -39,16 +39,18 @@ export interface Told {
   customerErased: boolean;
 }
 
-/** From the value in an event, `undefined` where it is absent, to the value in answers. */
+/** From the value in an event, `undefined` if it is absent, to the value in answers. */
 type Show = (value: unknown, told: Told) => unknown;
 
 interface Shown {
   readonly answer: answers.Schema;
   readonly show: Show;
-  /** As lists show it, where that is less. */
+  /** As lists show it, if that is less. */
   readonly short?: Pick<Shown, 'answer' | 'show'>;
   /** Its name in events, if that is another one. */
   readonly carriedAs?: string;
+  /** Whether it is stored by itself too. */
+  readonly isFilter?: true;
 }
 
 /** A field of an event's data and of answers. */
@@ -74,9 +76,9 @@ type OrNull<E extends TSchema> = ReturnType<typeof optional<E>>;
 /** A type of values. */
 export interface Kind<E extends TSchema> extends Field<E> {
   required: (meaning?: string) => Field<E>;
-  /** `null` in answers where it is absent; a list is empty. */
+  /** `null` in answers if it is absent; a list is empty. */
   optional: (meaning?: string) => Field<OrNull<E>>;
-  /** @param value in answers where it is absent. */
+  /** @param value in answers if it is absent. */
   or: (value: string | number | boolean, meaning?: string) => Field<OrNull<E>>;
 }
 
@@ -184,6 +186,11 @@ export function personal<E extends TSchema>(field: Field<E>): Field<E> {
 /** A field that events carry under another name than answers show it. */
 export function carriedAs<C extends string, E extends TSchema>(carried: C, field: Field<E>) {
   return { ...field, carriedAs: carried };
+}
+
+/** A field by which lists are filtered: it is stored by itself too. */
+export function filtered<F extends Field>(field: F) {
+  return { ...field, isFilter: true } as const;
 }
 
 /** What only answers have. */

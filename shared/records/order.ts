@@ -36,16 +36,16 @@ export const ORDER_STATUSES = [
 export const orderStatus = oneOf(
   'OrderStatus',
   ORDER_STATUSES,
-  'How far an order is: from `pending` (placed, not yet accepted) to `concluded`, or `cancelled`.',
+  'The state of an order: from `pending` (placed, not yet accepted) to `concluded`, or `cancelled`.',
 );
 
 const customerInLists = {
   id: id.required(),
-  name: personal(name.optional('`null` also where the customer was deleted.')),
+  name: personal(name.optional('`null` also if the customer was deleted.')),
   phone: personal(text.optional()),
 };
 
-const CUSTOMER = '`null` where the order names nobody.';
+const CUSTOMER = '`null` if the order names nobody.';
 const customer = partOf('OrderCustomer', 'Who ordered.', {
   ...customerInLists,
   document: personal(text.optional('The CPF or CNPJ for the receipt.')),
@@ -130,20 +130,20 @@ export const order = describeRecord(
     service_fee: money.or('0.00'),
     discount: money.or('0.00'),
     total: money.required('What the customer pays.'),
-    scheduled_for: instant.optional('When the customer wants it, where it was ordered ahead.'),
+    scheduled_for: instant.optional('When the customer wants it, if it was ordered ahead.'),
     created_at: instant.required('When it was placed.'),
     updated_at: updatedAt('When it changed last.'),
   },
   {
     items: listOf(item, 500).optional(),
-    delivery: delivery.optional('`null` where nothing is delivered.'),
+    delivery: delivery.optional('`null` if nothing is delivered.'),
     payments: listOf(payment, 50).optional(),
     coupon: partOf('OrderCoupon', 'The coupon that was used.', {
       id: id.optional(),
       code: text.optional(),
     }).optional(),
     status_history: listOf(statusChange, 200).optional(
-      'The way so far, oldest first as the store sends it.',
+      'The statuses so far, oldest first as the store sends them.',
     ),
     cancellation: partOf('OrderCancellation', 'Why and when an order was cancelled.', {
       reason: prose.optional(),

@@ -11,6 +11,8 @@ export interface RecordDescription {
   rest: (told: Told) => Record<string, unknown>;
   /** All that lists show, and what only the whole record has. */
   all: (told: Told) => Record<string, unknown>;
+  /** What is stored by itself, so that lists are filtered by it. */
+  filters: (told: Told) => Record<string, unknown>;
 }
 
 /** Events carry these last. */
@@ -25,6 +27,9 @@ export function describeRecord<F extends Fields, M extends Fields>(fields: F, mo
     ...carried.filter(isDate),
   ]);
   const [showFields, showShort, showRest] = [shower(fields), shower(fields, true), shower(more)];
+  const all: Fields = { ...fields, ...more };
+  const filters = Object.entries(all).filter(([, { isFilter }]) => isFilter);
+  const showFilters = shower(Object.fromEntries(filters));
   return {
     fields,
     more,
@@ -39,5 +44,6 @@ export function describeRecord<F extends Fields, M extends Fields>(fields: F, mo
       ...showRest(told.state, told),
     }),
     rest: (told: Told) => showRest(told.state, told),
+    filters: (told: Told) => showFilters(told.state, told),
   };
 }

@@ -18,7 +18,7 @@ export const review = describeRecord(
   {
     order_id: id.optional('The order that it is about.'),
     customer_id: id.optional(),
-    customer_name: personal(name.optional('`null` also where the customer was deleted.')),
+    customer_name: personal(name.optional('`null` also if the customer was deleted.')),
     rating: rating.required(),
     comment: prose.optional(),
     created_at: instant.required('When the customer wrote it.'),

@@ -27,7 +27,7 @@ export const orderType = oneOf(
 
 export const address = partOf(
   'Address',
-  'A postal address in Brazil; each field is `null` where it is not known.',
+  'A postal address in Brazil; each field is `null` if it is not known.',
   {
     street: text.optional(),
     number: text.optional(),

@@ -68,7 +68,7 @@ const JSON_FIELDS = ['summary', 'active_summary', 'whole'];
 const MEMBER_FIELDS = ['dates', 'before_groups', 'after_groups'];
 export const SHIFTED_FIELDS: readonly string[] = [...JSON_FIELDS, ...MEMBER_FIELDS];
 
-/** The JSON of a field, in braces where it holds members; `null` for any other field. */
+/** The JSON of a field, in braces if it holds members; `null` for any other field. */
 export function jsonOf(field: string, text: string): string | null {
   if (MEMBER_FIELDS.includes(field)) return `{${text}}`;
   return JSON_FIELDS.includes(field) ? text : null;

@@ -64,3 +64,10 @@ it.each(alerts)(
     expect(['critical', 'warning']).toContain(labels['severity']);
   },
 );
+
+it('the alerts stand in docs/operations.md in the same order', () => {
+  const named = operations.matchAll(/`(StoreData[A-Z]\w+)`/g);
+  expect([...new Set([...named].map(([, name]) => name))]).toEqual(
+    alerts.map(({ alert }) => alert),
+  );
+});

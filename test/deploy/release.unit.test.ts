@@ -68,8 +68,25 @@ describe('the scripts of a release', () => {
     expect(json('docs/openapi.released.json', folder)).toEqual(json('docs/openapi.json'));
   });
 
-  it('refuse a release without a changelog section', () => {
-    expect(run('version.ts').stderr).toContain('the changelog says nothing under Unreleased');
+  it('accept a section that has the version and a date already', () => {
+    const before = text('CHANGELOG.md', folder);
+    expect(run('version.ts')).toMatchObject({ stderr: '', status: 0 });
+    expect(text('CHANGELOG.md', folder)).toBe(before);
+  });
+
+  it('refuse a release without a changelog section, and further changes of a released one', () => {
+    const changelog = text('CHANGELOG.md', folder);
+    const runWith = (changed: string) => {
+      writeFileSync(join(folder, 'CHANGELOG.md'), changed);
+      return run('version.ts').stderr;
+    };
+    expect(runWith(changelog.replace(/## 9\.8\.7[^]*?(?=## 9)/, ''))).toContain(
+      'the changelog says nothing under Unreleased',
+    );
+    expect(runWith(changelog.replace('## Unreleased\n', '## Unreleased\n\n- More\n'))).toContain(
+      'the changelog has 9.8.7 already',
+    );
+    writeFileSync(join(folder, 'CHANGELOG.md'), changelog);
   });
 
   it('print the changelog section of the version, and refuse another tag', () => {

@@ -64,7 +64,7 @@ it.each(projectFiles(['.md']).filter((path) => !isHistory(path)))(
     const named = readFileSync(path, 'utf8').matchAll(
       /`((?:services|shared|deploy|test|docs)\/[\w./-]*)`/g,
     );
-    // docs/add-an-entity.md invents the entity `courier`.
+    // docs/changing-records.md invents the entity `courier`.
     const missing = [...named].map(([, file = '']) => file).filter((file) => !existsSync(file));
     expect(missing.filter((file) => !file.includes('courier'))).toEqual([]);
   },

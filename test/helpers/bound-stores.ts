@@ -27,11 +27,10 @@ export const COMBINATIONS: readonly (readonly Bound[])[] = [
 ];
 
 /**
- * Records of `long texts` and `full lists`: the first of each kind; customers of both together do
- * not fit into one reply of MongoDB. With five orders of 6 MB the first request for
- * `changes?records=whole` of a store moves 88 MB, before the size of its records is known.
+ * Records of `long texts` and `full lists`: the first of each kind. Neither the orders nor the
+ * customers of both together fit into one reply of MongoDB.
  */
-const LARGE = 2;
+const LARGE = 5;
 const LARGE_CUSTOMERS = 18;
 const FILLER = '😀';
 const WALK_IN = 'walk-in';
@@ -146,6 +145,24 @@ export function* recordsAtBounds(
       };
     }
   }
+}
+
+const MAX_BATCH_BYTES = 8 * 1_048_576;
+
+/** As many changes as fit into one request to Kafka. */
+export function* batchesOf(changes: Iterable<TestChange>): Generator<TestChange[]> {
+  let batch: TestChange[] = [];
+  let bytes = 0;
+  for (const change of changes) {
+    const length = Buffer.byteLength(JSON.stringify(change.data)) + 500;
+    if (bytes + length > MAX_BATCH_BYTES) {
+      yield batch;
+      [batch, bytes] = [[], 0];
+    }
+    batch.push(change);
+    bytes += length;
+  }
+  yield batch;
 }
 
 interface Declared {

@@ -89,9 +89,9 @@ export const MUTATIONS: readonly Mutation[] = [
   },
   {
     fault: 'the last second of a window ends at its beginning',
-    file: 'services/query/lists/plan.ts',
-    replace: 'to === null ? null : toInstant(to + SECOND)',
-    by: 'to === null ? null : toInstant(to)',
+    file: 'services/query/lists/request.ts',
+    replace: 'local === null ? null : local + SECOND',
+    by: 'local === null ? null : local + SECOND - SECOND',
     tests: ['test/services/query/lists.integration.test.ts'],
   },
   {
@@ -106,9 +106,9 @@ export const MUTATIONS: readonly Mutation[] = [
   },
   {
     fault: 'a list shows records of every store',
-    file: 'services/query/lists/plan.ts',
-    replace: 'match: { store_id: storeId, ...others, ...updated }',
-    by: "match: { store_id: storeId === '' ? storeId : { $gte: '' }, ...others, ...updated }",
+    file: 'services/query/lists/request.ts',
+    replace: 'Object.assign({ store_id: storeId },',
+    by: "Object.assign({ store_id: storeId === '' ? storeId : { $gte: '' } },",
     tests: ['test/security/tenants.integration.test.ts'],
   },
   {

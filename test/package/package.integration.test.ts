@@ -162,7 +162,7 @@ describe('the installed package', () => {
     expect(stdout).toMatch(/^. pass 1$/m);
   });
 
-  it('has everything that docs/testing.md shows, for import and for require, whatever settings the developer has', async (context) => {
+  it('has everything that docs/testing-your-client.md shows, for import and for require, whatever settings the developer has', async (context) => {
     needsInstallation(context);
     const developers = {
       KAFKA_TLS: 'true',

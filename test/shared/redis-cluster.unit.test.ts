@@ -51,7 +51,7 @@ it('reads a master without slots', () => {
 });
 
 it('refuses any other answer', () => {
-  expect(() => readClusterNodes('OK')).toThrow('no node of a Redis cluster');
+  expect(() => readClusterNodes('OK')).toThrow('not a node of a Redis cluster');
 });
 
 // The answers of CLUSTER KEYSLOT.

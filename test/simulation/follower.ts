@@ -5,13 +5,7 @@
 import { COLLECTIONS, type Stamp, STAMPS, TOMBSTONES } from '#shared/read-models/collections.ts';
 import type { EntityName } from '#shared/events/entities.ts';
 import { presentEpoch } from '#shared/read-models/feed-epochs.ts';
-import {
-  type Cursor,
-  decodeCursor,
-  encodeCursor,
-  generationMark,
-  startAt,
-} from '#query/feed/cursor.ts';
+import { encodeCursor, generationMark, readAfter, startAt } from '#query/feed/cursor.ts';
 import type { Doc } from './filters.ts';
 import type { State } from './store.ts';
 
@@ -41,9 +35,8 @@ export class Follower {
   poll(state: State, database: string): boolean {
     const mark = generationMark(database);
     const scope = { environment: 'production', storeId: this.storeId, feed: 'all' };
-    const after: Cursor | null = this.#next === null ? null : decodeCursor(scope, this.#next);
-    if (this.#next !== null && after === null)
-      throw new Error(`${this.name}: its own cursor was refused`);
+    const after = readAfter(scope, this.#next);
+    if (after === null) throw new Error(`${this.name}: its own cursor was refused`);
     const stamp = (state.get(`${database}/${STAMPS}`)?.get(this.storeId)?.doc ??
       null) as unknown as Stamp | null;
     const { lastDelivered, skipDeletionsUpTo } = startAt(after, mark, stamp);

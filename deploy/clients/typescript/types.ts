@@ -1,6 +1,6 @@
 // Written from docs/openapi.json by `npm run clients`.
 
-/** A postal address in Brazil; each field is `null` where it is not known. */
+/** A postal address in Brazil; each field is `null` if it is not known. */
 export interface Address {
   street: string | null;
   number: string | null;
@@ -162,7 +162,7 @@ export interface Customer {
   email: string | null;
   /** A calendar date, `YYYY-MM-DD`. */
   birth_date: string | null;
-  /** Whether the customer agreed to be sent campaigns. */
+  /** Whether the customer agreed to receive campaigns. */
   accepts_marketing: boolean;
   addresses: Address[];
   created_at: LocalDateTime;
@@ -181,7 +181,7 @@ export type LocalDateTime = string;
 /** What the store sells now: active categories, their active products and the options that can be chosen. */
 export interface Menu {
   store_id: Id;
-  /** The newest `updated_at` of the categories and products shown; `null` where nothing is. */
+  /** The newest `updated_at` of the categories and products shown; `null` if none is. */
   updated_at: LocalDateTime | null;
   /** In order of position. */
   categories: MenuCategory[];
@@ -210,7 +210,7 @@ export interface MenuProduct {
   description: string | null;
   /** The price of one, without options. */
   price: Money;
-  /** Holds in place of `price` where there is one. */
+  /** Replaces `price`, if there is one. */
   promotional_price: Money | null;
   /** Whether it is on sale. */
   active: boolean;
@@ -279,7 +279,7 @@ export interface Order {
   order_type: OrderType;
   /** Where it was placed, such as `app`, `site` or `whatsapp`. */
   sales_channel: string | null;
-  /** `null` where the order names nobody. */
+  /** `null` if the order names nobody. */
   customer: OrderCustomer | null;
   /** The sum of the items’ quantities. */
   item_count: number;
@@ -290,18 +290,18 @@ export interface Order {
   discount: Money;
   /** What the customer pays. */
   total: Money;
-  /** When the customer wants it, where it was ordered ahead. */
+  /** When the customer wants it, if it was ordered ahead. */
   scheduled_for: LocalDateTime | null;
   /** When it was placed. */
   created_at: LocalDateTime;
   /** When it changed last. */
   updated_at: LocalDateTime;
   items: OrderItem[];
-  /** `null` where nothing is delivered. */
+  /** `null` if nothing is delivered. */
   delivery: OrderDelivery | null;
   payments: OrderPayment[];
   coupon: OrderCoupon | null;
-  /** The way so far, oldest first as the store sends it. */
+  /** The statuses so far, oldest first as the store sends them. */
   status_history: OrderStatusChange[];
   cancellation: OrderCancellation | null;
   notes: string | null;
@@ -322,7 +322,7 @@ export interface OrderCoupon {
 /** Who ordered. */
 export interface OrderCustomer {
   id: Id;
-  /** `null` also where the customer was deleted. */
+  /** `null` also if the customer was deleted. */
   name: string | null;
   phone: string | null;
   /** The CPF or CNPJ for the receipt. */
@@ -332,7 +332,7 @@ export interface OrderCustomer {
 /** Who ordered. */
 export interface OrderCustomerSummary {
   id: Id;
-  /** `null` also where the customer was deleted. */
+  /** `null` also if the customer was deleted. */
   name: string | null;
   phone: string | null;
 }
@@ -381,7 +381,7 @@ export interface OrderPayment {
   change_for: Money | null;
 }
 
-/** How far an order is: from `pending` (placed, not yet accepted) to `concluded`, or `cancelled`. */
+/** The state of an order: from `pending` (placed, not yet accepted) to `concluded`, or `cancelled`. */
 export type OrderStatus =
   | 'pending'
   | 'confirmed'
@@ -407,7 +407,7 @@ export interface OrderSummary {
   order_type: OrderType;
   /** Where it was placed, such as `app`, `site` or `whatsapp`. */
   sales_channel: string | null;
-  /** `null` where the order names nobody. */
+  /** `null` if the order names nobody. */
   customer: OrderCustomerSummary | null;
   /** The sum of the items’ quantities. */
   item_count: number;
@@ -418,7 +418,7 @@ export interface OrderSummary {
   discount: Money;
   /** What the customer pays. */
   total: Money;
-  /** When the customer wants it, where it was ordered ahead. */
+  /** When the customer wants it, if it was ordered ahead. */
   scheduled_for: LocalDateTime | null;
   /** When it was placed. */
   created_at: LocalDateTime;
@@ -447,7 +447,7 @@ export interface Product {
   description: string | null;
   /** The price of one, without options. */
   price: Money;
-  /** Holds in place of `price` where there is one. */
+  /** Replaces `price`, if there is one. */
   promotional_price: Money | null;
   /** Whether it is on sale. */
   active: boolean;
@@ -475,7 +475,7 @@ export interface ProductRecord {
   description: string | null;
   /** The price of one, without options. */
   price: Money;
-  /** Holds in place of `price` where there is one. */
+  /** Replaces `price`, if there is one. */
   promotional_price: Money | null;
   /** Whether it is on sale. */
   active: boolean;
@@ -503,7 +503,7 @@ export interface ProductSummary {
   description: string | null;
   /** The price of one, without options. */
   price: Money;
-  /** Holds in place of `price` where there is one. */
+  /** Replaces `price`, if there is one. */
   promotional_price: Money | null;
   /** Whether it is on sale. */
   active: boolean;
@@ -524,7 +524,7 @@ export interface Review {
   /** The order that it is about. */
   order_id: Id | null;
   customer_id: Id | null;
-  /** `null` also where the customer was deleted. */
+  /** `null` also if the customer was deleted. */
   customer_name: string | null;
   rating: Rating;
   comment: string | null;
@@ -542,7 +542,7 @@ export interface ReviewSummary {
   /** The order that it is about. */
   order_id: Id | null;
   customer_id: Id | null;
-  /** `null` also where the customer was deleted. */
+  /** `null` also if the customer was deleted. */
   customer_name: string | null;
   rating: Rating;
   comment: string | null;

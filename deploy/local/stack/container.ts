@@ -28,7 +28,7 @@ export async function findEngine(): Promise<EngineAnswer> {
 const PULL_LIMIT_MS = 10 * 60_000;
 const REPORT_MS = 10_000;
 
-/** Pulls a missing image. @returns why that failed; undefined where the image exists. */
+/** Pulls a missing image. @returns why that failed; undefined if the image exists. */
 export async function missingImage(
   engine: Engine,
   image: string,
@@ -56,7 +56,7 @@ const FILE = join(import.meta.dirname, '../../.env');
 
 /**
  * The name and version of an image, from the environment or deploy/.env.
- * @throws {Error} where neither names it.
+ * @throws {Error} if neither names it.
  */
 export function imageOf(variable: ImageVariable, env: NodeJS.ProcessEnv): string {
   const image = env[variable] || parseEnv(readFileSync(FILE, 'utf8'))[variable];

@@ -134,7 +134,7 @@ const run = promisify(execFile);
 
 /**
  * The names of the files in `folder` that are missing or differ from the committed list; `null`
- * where there is no such folder. sha256sum does it on a core of its own, while this process starts
+ * if there is no such folder. sha256sum does it on a core of its own, while this process starts
  * the other servers.
  */
 async function findDamaged(folder: string, listFile: string): Promise<string[] | null> {

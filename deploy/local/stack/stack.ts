@@ -46,7 +46,7 @@ export interface Stack {
 }
 
 export interface StackOptions {
-  /** Belongs to one stack at a time. Its `logs/` stay where a part failed. */
+  /** Belongs to one stack at a time. Its `logs/` stay if a part failed. */
   dataFolder: string;
   /**
    * Leave the data for the next start with the same folder, and begin with what is there: of single
@@ -90,7 +90,7 @@ export async function startStack(options: StackOptions): Promise<Stack> {
       errors.set(part.name, error);
     }
   };
-  // Addresses first: where one is wrong, no server is started.
+  // Addresses first: if one is wrong, no server is started.
   const isAddress = (part: PartDefinition) => isGiven(part, forced, env);
   await Promise.all(PARTS.filter(isAddress).map(start));
   if (errors.size === 0) await Promise.all(PARTS.filter((part) => !isAddress(part)).map(start));

@@ -30,7 +30,7 @@ export interface StackFile {
   redis_url: string;
   environments: string[];
   keys: IssuedKey[];
-  /** Only where it is not the default. */
+  /** Only if it is not the default. */
   name_prefix?: string;
 }
 

@@ -78,7 +78,7 @@ async function run(options: StartOptions, screen: Screen): Promise<number> {
   }
 }
 
-/** Called before anything is started. @throws {StackError} where the port is taken. */
+/** Called before anything is started. @throws {StackError} if the port is taken. */
 async function requireFreePort(port: number | null): Promise<void> {
   const server = createServer();
   server.listen(port ?? 0, process.env['QUERY_HOST'] || '127.0.0.1');

@@ -9,7 +9,7 @@ export interface StartOptions {
   traffic: boolean;
   /** Requests a minute for each store and environment; `null` leaves it to the configuration. */
   quota: number | null;
-  /** Where the API listens; `null`: at the usual port, or at a free one where that is taken. */
+  /** Where the API listens; `null`: at the usual port, or at a free one if that is taken. */
   port: number | null;
   keepData: boolean;
   /** Lines are not rewritten in place. */
@@ -56,7 +56,7 @@ export function readOptions(args: readonly string[]): ReadOptions {
     )
     .option(
       '--port <n>',
-      `where the API listens (default: ${USUAL_PORT} where it is free)`,
+      `where the API listens (default: ${USUAL_PORT} if it is free)`,
       whole(0, 65_535),
     )
     .option(

@@ -50,7 +50,7 @@ class Service {
   /**
    * Resolves when it is ready; from then on it is restarted at the same addresses.
    * @param ports of the API: it listens at the first free one.
-   * @throws {StackError} where it does not start.
+   * @throws {StackError} if it does not start.
    */
   async start(ports: readonly number[]): Promise<ReadyLine> {
     const [port = 0, ...others] = ports;

@@ -64,7 +64,7 @@ const POLL_MS = 40;
  * @param about what the command knows of the subject; the record has the rest.
  * @param waitMs how long a change that gives rights waits until the log is applied.
  * @throws {StoreDataError} what `compose` throws; `command_invalid` where others keep changing it; `environment_unavailable` with the name
- * of the server that is missing, as `IncompleteChange` where the change is in effect nevertheless.
+ * of the server that is missing, as `IncompleteChange` if the change is in effect nevertheless.
  */
 export async function changeAccess<S extends object, R extends AccessRecord>(
   servers: Servers,
@@ -318,7 +318,7 @@ export function quotaSubject(
 }
 
 /**
- * @throws {StoreDataError} `not_found`, or `command_invalid` where it is revoked, unless
+ * @throws {StoreDataError} `not_found`, or `command_invalid` if it is revoked, unless
  * `mayBeRevoked`.
  */
 export function existingKey(

@@ -118,7 +118,7 @@ export async function publishErasure(
   if (found !== null) await publishAccessEvents(servers, environment, erasureEvents(found));
 }
 
-/** @returns none where the store was not erased, or its erasure has not ended. */
+/** @returns none if the store was not erased, or its erasure has not ended. */
 function erasureEvents(record: AccessRecord): AccessEvent[] {
   if (isKey(record) || record.erased?.ends === undefined) return [];
   const { environment, store_id, erased } = record;
@@ -137,7 +137,7 @@ function erasureEvents(record: AccessRecord): AccessEvent[] {
  */
 async function replayAccess({ servers, accessTopic: topic }: Environment) {
   const control = await servers.control();
-  // Fails before anything is removed where Kafka cannot be reached.
+  // Fails before anything is removed if Kafka cannot be reached.
   await servers.logBounds(topic);
   const checkpoints = checkpointsIn(control);
   const removed = await withTransactionKill(control, topic, () =>

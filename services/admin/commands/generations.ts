@@ -47,17 +47,17 @@ function acceptance(text: string): Acceptance {
 }
 
 export const rebuildCommand = () =>
-  command('rebuild', 'Build new read models while the present ones answer, and take them into use')
+  command('rebuild', 'Build new read models while the present ones answer, and make them live')
     .addOption(oneEnvironmentOption())
     .option(
       '--share <percent>',
-      'how much of its time a projector may spend on it while events arrive (default: 25, or as begun)',
+      'how much of its time a projector may spend on it while events arrive (default: 25, or what it began with)',
       wholeNumber(1, 100),
     )
-    .option('--wait', 'compare, and leave taking it into use to "generations flip"')
+    .option('--wait', 'compare, and leave making it live to "generations flip"')
     .option(
       '--accept <what>',
-      'take it into use in spite of differences: content, all',
+      'make it live in spite of differences: content, all',
       acceptance,
       'nothing',
     )
@@ -99,7 +99,7 @@ function outcome(
   }
   const command = `store-data generations flip ${number} --environment ${environment}`;
   return wait
-    ? `generation ${number} of ${environment} is ready: "${command}" takes it into use`
+    ? `generation ${number} of ${environment} is ready: "${command}" makes it live`
     : `generation ${number} of ${environment} differs and does not go live: "${command} --accept content" ` +
         `or "--accept all" does so, "generations drop ${number}" gives it up`;
 }
@@ -178,7 +178,7 @@ export const flipCommand = () =>
         const comparison = await compareWithLive(environment, number);
         if (unacceptable(comparison, flags.accept).length > 0) {
           throw commandInvalid(
-            `generation ${number} of ${name} differs from the live one; --accept takes it into use:\n` +
+            `generation ${number} of ${name} differs from the live one; --accept makes it live:\n` +
               describeComparison(comparison),
           );
         }

@@ -53,7 +53,7 @@ type PartitionLag = Awaited<ReturnType<typeof measureLag>>[number];
 
 /**
  * Of each partition the next offset to apply (`null` before a projector began) and the log's end;
- * the number of messages between them (`null` where the checkpoint belongs to another log); the
+ * the number of messages between them (`null` if the checkpoint belongs to another log); the
  * number of messages that open transactions hide behind the end; and when Kafka took the last
  * applied message. Without a leader nothing is known of the log: `end`, `lag` and `open` are
  * `null`.
@@ -102,7 +102,7 @@ export async function unlessKafkaIsAway<T>(read: () => Promise<T>): Promise<T | 
   }
 }
 
-/** Its lag is `null` where that of a partition is. */
+/** Its lag is `null` if that of a partition is. */
 function toJson(partitions: readonly PartitionLag[]) {
   return { lag: sumOfLags(partitions.map(({ lag }) => lag)), partitions };
 }

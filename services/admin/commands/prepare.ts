@@ -80,7 +80,7 @@ async function remarkOtherPartitions(admin: Admin, topics: string[], asked: numb
   for (const { name, partitions } of described) {
     if (partitions.length === asked) continue;
     remark(
-      `note: topic ${name} has ${partitions.length} partitions, not ${asked}, and stays so (docs/deploying.md, "Scaling")`,
+      `note: topic ${name} has ${partitions.length} partitions, not ${asked}, and keeps them (docs/deploying.md, "Scaling")`,
     );
   }
 }
@@ -91,7 +91,7 @@ const ELECTION_MS = 15_000;
 /**
  * Makes the one server of a connection string the primary of its replica set, unless it is in one already.
  * @returns whether it was made now.
- * @throws {StoreDataError} `environment_unavailable` where none of several servers is in a set: only their operator knows its members.
+ * @throws {StoreDataError} `environment_unavailable` if none of several servers is in a set: only their operator knows its members.
  */
 async function initiateReplicaSet({ mongodb }: Pick<Config, 'mongodb'>): Promise<boolean> {
   const missing = await replicaSetMissing({ mongodb });
@@ -118,14 +118,14 @@ async function initiateReplicaSet({ mongodb }: Pick<Config, 'mongodb'>): Promise
   );
 }
 
-/** Why there is no primary; `null` where there is one. */
+/** Why there is no primary; `null` if there is one. */
 async function replicaSetMissing(config: Pick<Config, 'mongodb'>): Promise<Error | null> {
   await using client = createWriterClient(config, 'prepare', { serverSelectionTimeoutMS: 3_000 });
   try {
     const { setName, msg } = await client.db('admin').command({ hello: 1 });
     // Or a router of a sharded cluster, whose shards are replica sets.
     const isThere = setName !== undefined || msg === 'isdbgrid';
-    return isThere ? null : new Error('the server is in no replica set');
+    return isThere ? null : new Error('the server is not in a replica set');
   } catch (error) {
     if (error instanceof Error && isUnavailable(error)) return error;
     throw error;

@@ -180,7 +180,7 @@ function senderOf(servers: Servers) {
 
 const CHUNK_BYTES = 262_144;
 
-/** @throws {StoreDataError} `not_found` where the file cannot be read. */
+/** @throws {StoreDataError} `not_found` if the file cannot be read. */
 async function openInput(path: string): Promise<{ stream: Readable; totalBytes: number | null }> {
   if (path === '-') {
     if (process.stdin.isTTY) remark('reading events from the terminal, one a line, until Ctrl-D');
@@ -208,7 +208,7 @@ function reasonOf(error: unknown): string {
 
 const NOTHING: ReadonlyMap<string, number> = new Map();
 
-/** `null` where MongoDB cannot be read, which a publisher does not need. */
+/** `null` if MongoDB cannot be read, which a publisher does not need. */
 async function storedSequencesOf(environment: Environment): Promise<StoredSequences | null> {
   if (environment.servers.config.mongodb.uri === '') return null;
   const unknown = (error: unknown) => {

@@ -103,7 +103,7 @@ export function inWords(quota: ReturnType<typeof toJson> | OwnQuota | undefined)
   return `${requests} ${requests === 1 ? 'request' : 'requests'} in ${window ? `${window} s` : 'the configured window'}`;
 }
 
-/** `window_seconds` is `null` where the configured window holds. */
+/** `window_seconds` is `null` if the configured window holds. */
 export function toJson(quota: OwnQuota | undefined) {
   return quota ? { requests: quota.requests, window_seconds: quota.window_seconds ?? null } : null;
 }

@@ -108,7 +108,7 @@ interface Flags {
 }
 
 /**
- * Whether the session is live, before a service can end it. `null` where Redis is slow: no
+ * Whether the session is live, before a service can end it. `null` if Redis is slow: no
  * revocation waits for that.
  */
 async function isLiveNow(
@@ -145,7 +145,8 @@ async function sessionFromInput(id: string | undefined, flags: Flags): Promise<S
   }
   if (process.stdin.isTTY) remark('paste the token and end with Enter and Ctrl-D');
   const session = sessionOfToken((await readText(process.stdin)).trim());
-  if (session === null) throw commandInvalid('standard input is no access token of ours');
+  if (session === null)
+    throw commandInvalid('standard input is not an access token of this installation');
   return {
     ...session,
     expires_at: new Date(Math.min(Number(session.expires_at), Number(latestExpiry()))),
@@ -171,7 +172,7 @@ type Session = Omit<RevokedSession, 'revoked_at' | 'publish_pending'>;
 
 const SESSION_ID_PATTERN = /^[0-9a-f]{32}$/;
 
-/** The session of a token; `null` when it is no access token of ours. */
+/** The session of a token; `null` when it is not an access token of ours. */
 export function sessionOfToken(token: string): Session | null {
   try {
     if (decodeProtectedHeader(token).typ !== 'at+jwt') return null;

@@ -142,7 +142,7 @@ function refuseWhileInUse({ kid, state, tokens_until: until }: KeySchedule, now:
   if (now < Number(until)) throw refuse(`tokens of ${kid} may be valid until ${inWords(until)}`);
 }
 
-/** @throws {StoreDataError} `command_invalid` where the keys are in no file. */
+/** @throws {StoreDataError} `command_invalid` if the keys are in no file. */
 async function keyFile() {
   const { config, origin } = await readConnection(process.env);
   const { signingKeys, signingKeysFile, lifetimeSeconds } = config.tokens;
@@ -192,8 +192,8 @@ async function readKeys(file: string): Promise<SigningJwk[]> {
 /**
  * Replaces the keys of a file: writes a draft, whose name is the lock against other commands, and renames it. The file keeps its owner,
  * group and mode, by which the services can read it.
- * @param change makes the new keys; where it throws, the file stays as it was.
- * @throws {StoreDataError} `command_invalid` while another command changes the file, or where the folder cannot be written.
+ * @param change makes the new keys; if it throws, the file stays as it was.
+ * @throws {StoreDataError} `command_invalid` while another command changes the file, or if the folder cannot be written.
  */
 async function changeKeys(
   file: string,
@@ -225,7 +225,7 @@ async function changeKeys(
 }
 
 /**
- * The mode comes last: a change of the owner may clear bits of it, and the former group must not
+ * The mode comes last: a change of the owner may clear bits of it, and the previous group must not
  * read the keys.
  */
 async function keepPermissions(target: string, draft: FileHandle): Promise<void> {
@@ -251,9 +251,9 @@ interface KeySchedule {
    * the set signs.
    */
   state: 'waits' | 'signs' | 'verifies';
-  /** When it begins, or began, to sign; `null` where that is unknown. */
+  /** When it begins, or began, to sign; `null` if that is unknown. */
   signs_from: Date | null;
-  /** Until when its tokens may be valid; `null` where that is unknown. */
+  /** Until when its tokens may be valid; `null` if that is unknown. */
   tokens_until: Date | null;
 }
 

@@ -124,7 +124,7 @@ async function countsOf(environment: Environment, store_id: string) {
   return Object.fromEntries(await Promise.all(counts));
 }
 
-/** @returns `null`, after a remark, where it is unknown. */
+/** @returns `null`, after a remark, if it is unknown. */
 async function lagOf(environment: Environment): Promise<number | null> {
   const lags = await unlessKafkaIsAway(() => measureLag([environment]));
   return (
@@ -252,7 +252,7 @@ function toLine(message: LogMessage): string {
   // JSON has line breaks only between its parts.
   const text = (message.value ?? '').toString('utf8').replaceAll(/[\r\n]/g, ' ');
   if (attributes === value) return text;
-  // In binary mode headers of these names are no attributes.
+  // In binary mode headers of these names are not attributes.
   const { data: _data, data_base64: _base64, ...others } = attributes;
   // Not parsed: unknown fields may be nested deeper than JSON.stringify can write.
   return `${JSON.stringify(others).slice(0, -1)}${text === '' ? '' : `,"data":${text}`}}`;

@@ -152,7 +152,7 @@ interface CompareOptions {
 
 /**
  * With `--deep`: replays the log into a private database up to the checkpoints of one snapshot, and compares every record with it.
- * @throws {StoreDataError} `history_lost` where the topic has lost its beginning.
+ * @throws {StoreDataError} `history_lost` if the topic has lost its beginning.
  */
 async function compareWithLog(
   environment: Environment,

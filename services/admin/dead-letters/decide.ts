@@ -43,7 +43,7 @@ export const dropCommand = () =>
       checkCanAsk(flags, 'drop dead letters for good');
       await using servers = await openServers();
       const sources = await deadLetterSources(servers, ids, flags);
-      // Letters that come during the question are no part of the answer.
+      // Letters that come during the question are not a part of the answer.
       const until = new Date();
       const selection = { ids, reason: flags.reason, until };
       const count = await countLetters(sources, selection);
@@ -93,7 +93,7 @@ export const skipCommand = () =>
     .requiredOption('--topic <topic>', 'its topic')
     .requiredOption('--partition <n>', 'its partition', wholeNumber(0, 1_000_000))
     .requiredOption('--offset <n>', 'the first offset that is skipped', offset)
-    .option('--to <n>', 'the last one, where the batch does not say it', offset)
+    .option('--to <n>', 'the last one, if the batch does not say it', offset)
     .option('-y, --yes', 'do not ask')
     .action(async (flags) => {
       checkCanAsk(flags, 'skip');
@@ -126,13 +126,13 @@ export const skipCommand = () =>
       printResult(details, `${place} continues at ${to + 1}; the dead letter is ${place}/${from}`);
     });
 
-/** @throws {WrongUsage} where the topic belongs to no environment. */
+/** @throws {WrongUsage} if the topic belongs to no environment. */
 function environmentOfTopic(servers: Servers, topic: string): Environment {
   const environments = servers.environmentsOf({});
   const found = environments.find((one) => one.topics.includes(topic));
   if (found !== undefined) return found;
   const topics = environments.flatMap((one) => one.topics);
-  throw new WrongUsage(`there is no topic "${topic}"; there are ${topics.join(', ')}`);
+  throw new WrongUsage(`there is no topic "${topic}"; known: ${topics.join(', ')}`);
 }
 
 interface Place {
@@ -146,7 +146,7 @@ type Skippable = Skipped & Pick<UnreadableBatch, 'to'>;
 
 /**
  * The damaged batch at an offset, or the message if a partition waits at it.
- * @throws {StoreDataError} `command_invalid` where there is neither, `history_lost` where the log has nothing.
+ * @throws {StoreDataError} `command_invalid` if there is neither, `history_lost` if the log has nothing.
  */
 async function findSkippable(
   environment: Environment,
@@ -220,7 +220,7 @@ function isIntact({ topic, partition, offset }: Place): StoreDataError {
  * The last offset to skip.
  * @param given by the operator.
  * @param logEnd the offset after the log's last one: a position beyond it would count as lost history for ever.
- * @throws {StoreDataError} `command_invalid` where it is unknown, or differs from the operator's.
+ * @throws {StoreDataError} `command_invalid` if it is unknown, or differs from the operator's.
  */
 export function lastToSkip(what: Skippable, given: number | undefined, logEnd: number): number {
   const refuse = (why: string) =>

@@ -101,7 +101,7 @@ export interface DeadLetterSource {
   topic: string;
   /** Holds the letters, and what a retry changes. */
   db: Db;
-  /** Why its letters cannot be retried; `null` where they can. */
+  /** Why its letters cannot be retried; `null` if they can. */
   obstacle: string | null;
 }
 

@@ -1,5 +1,5 @@
 /**
- * The message of a dead letter, from Kafka where the letter does not keep all of it, and the parts
+ * The message of a dead letter, from Kafka if the letter does not keep all of it, and the parts
  * that may be shown.
  */
 import { StoreDataError } from '#shared/errors.ts';

@@ -168,7 +168,7 @@ function toText(letter: DeadLetter, withValue: boolean): string {
       Object.entries(attributes).map(([name, value]) => [`event ${name}`, value]),
     ),
   });
-  const shape = structure === null ? 'the message is no JSON' : structure.join('\n');
+  const shape = structure === null ? 'the message is not JSON' : structure.join('\n');
   const value = withValue ? `\n\n${preview(letter)}` : '';
   return `${facts}\n${shape}${value}\n`;
 }

@@ -68,7 +68,7 @@ const UNDER_WAY = { at: '$$NOW', sequence: { $add: [{ $ifNull: ['$erased.sequenc
 async function eraseStore(environment: Environment, store: StoreOf) {
   const { servers, topic, accessTopic: access } = environment;
   const { store_id } = store;
-  // Fails here where a server is missing, before anything is changed.
+  // Fails here if a server is missing, before anything is changed.
   await servers.redis();
   const topics = [topic, access];
   await endsOf(servers, topics);
@@ -168,7 +168,7 @@ async function endsOf(
 }
 
 /**
- * @throws {StoreDataError} `command_invalid` where one has another projection version: its release
+ * @throws {StoreDataError} `command_invalid` if one has another projection version: its release
  * may not know erasures.
  */
 async function generationsOf(environment: Environment) {
@@ -196,7 +196,7 @@ async function note(
   const collections = await servers.access();
   const _id = storeAccessId(environment, store_id);
   const fields = {
-    // An object alone would be merged into that of a former erasure, whose ends would stay.
+    // An object alone would be merged into that of an earlier erasure, whose ends would stay.
     erased: { $mergeObjects: [erased] },
     record_status: 'active',
     record_sequence: -1,

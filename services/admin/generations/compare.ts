@@ -1,6 +1,6 @@
 /**
  * Compares a rebuilt generation with the live one while projectors write. Events that only one of
- * them has applied are no differences.
+ * them has applied are not differences.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { verifyStore } from '#shared/projection/verify/store.ts';
@@ -36,7 +36,7 @@ const MAX_CANDIDATES = 5_000;
 /**
  * Compares a generation of this release with the live one: versions of all records and tombstones, the content of a sample; and the new
  * generation's counts with its records.
- * @throws {StoreDataError} `not_found` where no generation has this number, `generation_unsuitable` when another release made it.
+ * @throws {StoreDataError} `not_found` if no generation has this number, `generation_unsuitable` when another release made it.
  */
 export async function compareWithLive(
   environment: Environment,

@@ -39,7 +39,7 @@ import { readPositions } from '#shared/projection/slice/checkpoint.ts';
 /**
  * Makes the next generation, or finds the one that is being built. Killed at any point and called again, it continues.
  * @param projectionVersion another release's in tests.
- * @param share the percentage of time that filling it may take while others are busy; by default as begun, or 25.
+ * @param share the percentage of time that filling it may take while others are busy; by default what it began with, or 25.
  * @throws {StoreDataError} `topic_unsuitable` when the log does not hold everything, `command_invalid` while another
  * release builds one, `not_found` before the first projector has run.
  */
@@ -184,9 +184,9 @@ const REACHED_POLL_MS = 20;
 const PATIENCE_MS = 15_000;
 
 /**
- * Makes a generation live; the former live one is still projected.
+ * Makes a generation live; the previous one is still projected.
  * @param patienceMs how long it waits until the generation has everything; `null` does not wait.
- * @throws {StoreDataError} `not_found` where there is no such generation, `command_invalid` where it does not reach the live one's
+ * @throws {StoreDataError} `not_found` if there is no such generation, `command_invalid` if it does not reach the live one's
  * positions in time, or another generation became live meanwhile.
  */
 export async function flip(
@@ -239,7 +239,7 @@ const DATABASE_DROP_PENDING = 215;
 /**
  * Drops a generation that is not live: the pointer marks it, all processes leave it, and its database is dropped. The pointer forgets it
  * last, so that the command can be run again after a kill.
- * @throws {StoreDataError} `command_invalid` for the live one or while projectors use it, `not_found` where no generation has this number.
+ * @throws {StoreDataError} `command_invalid` for the live one or while projectors use it, `not_found` if no generation has this number.
  */
 export async function dropGeneration(environment: Environment, number: number): Promise<void> {
   const control = await environment.servers.control();

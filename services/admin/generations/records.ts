@@ -133,7 +133,7 @@ function differingNames(a: Content, b: Content): string[] {
   return [...new Set([...a.keys(), ...b.keys()])].filter((name) => a.get(name) !== b.get(name));
 }
 
-/** The members of an object in JSON; `null` where that is damaged. */
+/** The members of an object in JSON; `null` if that is damaged. */
 function membersOf(text = '{}'): Content | null {
   try {
     const parsed: unknown = JSON.parse(text);
@@ -190,7 +190,7 @@ export interface Wanted {
   offset: string;
 }
 
-/** One record on both sides; empty where a side lacks it. */
+/** One record on both sides; empty if a side lacks it. */
 export interface Contents {
   one: Content;
   other: Content;

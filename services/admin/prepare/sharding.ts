@@ -16,7 +16,7 @@ export interface ShardCommand {
 /**
  * The missing commands for the control database, and for each environment's generations and its next rebuild. A dry run takes another
  * server for an empty cluster.
- * @throws {StoreDataError} `server_unsuitable` where the server is not a router, or a collection is sharded by another key.
+ * @throws {StoreDataError} `server_unsuitable` if the server is not a router, or a collection is sharded by another key.
  */
 export async function planSharding(servers: Servers, dryRun: boolean): Promise<ShardCommand[]> {
   const databases = await servers.databases();

@@ -186,7 +186,7 @@ function isTooLarge(error: unknown): boolean {
 export interface Line {
   /** From 1 on. */
   number: number;
-  /** Without its end; `null` where the line is longer than allowed. */
+  /** Without its end; `null` if the line is longer than allowed. */
   bytes: Buffer | null;
   length: number;
 }

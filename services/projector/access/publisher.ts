@@ -17,7 +17,7 @@ import type { Parts } from '../parts.ts';
 /** How often a sweep looks for marked records. */
 const SWEEP_MS = 1_000;
 /**
- * Records that are published at the same time: where a master does not answer, they wait for it
+ * Records that are published at the same time: if a master does not answer, they wait for it
  * together.
  */
 const AT_ONCE = 20;

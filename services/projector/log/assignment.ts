@@ -9,7 +9,7 @@ import type { Clock } from '#shared/waiting.ts';
 import type { PartitionLoop } from './loop.ts';
 import { isFenced } from './slice-writer.ts';
 
-/** How long a partition that is assigned to us again waits for its former slice. */
+/** How long a partition that is assigned to us again waits for its previous slice. */
 const MAX_ENDING_MS = 1_000;
 
 export class Assignment {
@@ -33,7 +33,7 @@ export class Assignment {
     }
   }
 
-  /** The position of each partition; -1 where it is not known yet. */
+  /** The position of each partition; -1 if it is not known yet. */
   positions(): Map<number, number> {
     return new Map(
       this.#loops.entries().map(([partition, loop]) => [partition, loop.position ?? -1]),

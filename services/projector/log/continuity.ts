@@ -181,7 +181,7 @@ export function checkHistory(
   position: number,
   { start, end }: PartitionBounds,
 ): void {
-  const gone = `the log begins at ${start}, but ${position} is to be applied next: events in between are gone`;
+  const gone = `the log begins at ${start}, but ${position} is the next to apply: events in between are gone`;
   if (position < start) throw historyLost(log, gone);
   const ends = `the log ends at ${end}, but the checkpoint stands at ${position}: this is another log than it was made from`;
   if (position > end) throw historyLost(log, ends);

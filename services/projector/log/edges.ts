@@ -31,7 +31,7 @@ export type Prepare = (messages: readonly LogMessage[]) => void;
 export interface PartitionStore {
   /**
    * Claims the checkpoint; `former` as in `claimCheckpoint`.
-   * @throws {StoreDataError} `fenced` when the former claim is no longer the owner's.
+   * @throws {StoreDataError} `fenced` when the previous claim is no longer the owner's.
    */
   claim: (former: Claim | null) => Promise<Claim>;
   whereIs: (claim: Claim) => Promise<ClaimState>;
@@ -60,7 +60,7 @@ export interface PartitionReport {
   /** It applied something, or has nothing to apply. */
   progress: () => void;
   /**
-   * Whether it is stopped because it would lose events; and the reason, where it is stopped before
+   * Whether it is stopped because it would lose events; and the reason, if it is stopped before
    * a damaged batch.
    */
   stopped: (isStopped: boolean, reason?: UnreadableReason) => void;

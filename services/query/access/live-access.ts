@@ -127,7 +127,7 @@ export function bearerMissing(header: string | undefined): string {
   if (/^Basic\b/i.test(header)) {
     return 'Basic credentials get a token at POST /api/auth/token/; here a bearer token is required: Authorization: Bearer <access_token>';
   }
-  if (/^Bearer\b/i.test(header)) return 'what follows Bearer is not a token';
+  if (/^Bearer\b/i.test(header)) return 'the value after Bearer is not a token';
   const words = 'Authorization: Bearer <access_token>';
   if (!/^\S+\s+\S/.test(header)) return `the Authorization header has no scheme: ${words}`;
   const [scheme] = FOREIGN_SCHEME.exec(header) ?? [];
@@ -159,7 +159,7 @@ local count = KEYS[4] .. window
 redis.call('set', count, 0, 'ex', window, 'nx')
 answer[4] = redis.call('incr', count)
 answer[5] = redis.call('pttl', count)
--- Longer than a window only where the clock was set back, or another server's clock counts now.
+-- Longer than a window only if the clock was set back, or another server's clock counts now.
 if answer[5] == -1 or answer[5] > window * 1000 then
   redis.call('expire', count, window)
   answer[5] = window * 1000

@@ -193,7 +193,7 @@ export interface SigningKeys {
   readonly signing: { readonly kid: string; readonly key: CryptoKey };
   /** By `kid`. Another map when the keys were replaced. */
   readonly verifying: ReadonlyMap<string, CryptoKey>;
-  /** False while the file is broken and the former keys stay in use. */
+  /** False while the file is broken and the previous keys stay in use. */
   readonly isCurrent: boolean;
 }
 
@@ -295,7 +295,7 @@ export async function watchSigningKeys(
         failure.logged = true;
         logger.error(
           { error: description },
-          'signing keys cannot be read again: the former ones stay in use',
+          'signing keys cannot be read again: the previous keys stay in use',
         );
       }
     }

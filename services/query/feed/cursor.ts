@@ -15,17 +15,21 @@ export interface CursorScope {
   feed: string;
 }
 
-export interface Cursor {
+export interface Start {
+  /** Changes after this position are delivered. */
+  lastDelivered: number;
+  /** Deletions up to this position are not. */
+  skipDeletionsUpTo: number;
+}
+
+/** After the last change that was delivered, without the deletions before the walk began. */
+export interface Cursor extends Start {
   /** The generation that answered (`generationMark`). */
   generation: string;
   /** The store's epoch at that moment; `null` before its first change. */
   epoch: string | null;
-  /** The position of the last change that was delivered. */
-  lastDelivered: number;
   /** The store's position in the snapshot that was read. */
   snapshotPosition: number;
-  /** Deletions up to this position are not delivered: the walk began after them. */
-  skipDeletionsUpTo: number;
 }
 
 const VERSION = 1;
@@ -88,31 +92,27 @@ function checkOf({ environment, storeId, feed }: CursorScope, bytes: Buffer): Bu
   return hash('sha256', content, 'buffer').subarray(0, CHECK_BYTES);
 }
 
-export interface Start {
-  /** Changes after this position are delivered. */
-  lastDelivered: number;
-  /** Deletions up to this position are not. */
-  skipDeletionsUpTo: number;
-}
-
 const EVERYTHING: Start = { lastDelivered: 0, skipDeletionsUpTo: 0 };
+const BEGINNING: Start = { lastDelivered: 0, skipDeletionsUpTo: Infinity };
+/** The store's present position, whatever that is. */
+export const NOW: Start = { lastDelivered: Infinity, skipDeletionsUpTo: Infinity };
 
-/**
- * Where a request starts: after a cursor, after the store's present position (`NOW`), or at the
- * beginning (`null`).
- */
-export type After = Cursor | typeof NOW | null;
+/** Where a request starts, in any generation or as its cursor says. */
+export type After = Start | Cursor;
 
-/** The parameter's word for it. Cursors are longer. */
-export const NOW = 'now';
+/** The position in a text: a cursor, `now` or none. `null` as of `decodeCursor`. */
+export function readAfter(scope: CursorScope, text: string | null): After | null {
+  if (text === null) return BEGINNING;
+  // Cursors are longer.
+  return text === 'now' ? NOW : decodeCursor(scope, text);
+}
 
 /**
  * Where to start, according to the stamp of the snapshot. Before the snapshot is read, the cursor
- * is taken to be valid. `Infinity` is the store's present position.
+ * is taken to be valid.
  */
 export function startAt(after: After, generation: string, stamp?: Stamp | null): Start {
-  if (after === null) return { lastDelivered: 0, skipDeletionsUpTo: Infinity };
-  if (after === NOW) return { lastDelivered: Infinity, skipDeletionsUpTo: Infinity };
+  if (!('generation' in after)) return after;
   if (after.generation !== generation) return EVERYTHING;
   const { epoch, lastDelivered, skipDeletionsUpTo } = after;
   if (epoch === null || stamp === undefined) return { lastDelivered, skipDeletionsUpTo };

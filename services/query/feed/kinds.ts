@@ -181,7 +181,7 @@ function envelope(title: string, change: Schema, results: readonly object[]): Re
       ),
       next: described(
         cursor.schema,
-        'Where to go on, as `after`. Store it together with what you make of the results. It does not expire.',
+        'Where to continue, as `after`. Store it together with what you make of the results. It does not expire.',
       ),
       more: described(
         Flag,

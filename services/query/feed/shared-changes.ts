@@ -20,7 +20,7 @@ import {
   proveGeneration,
   readSnapshot,
   type Source,
-  united,
+  unionOf,
 } from '../read/snapshot.ts';
 import { type Cursor, generationMark, type Start } from './cursor.ts';
 import { FEED_KINDS, type Feed } from './kinds.ts';
@@ -79,34 +79,30 @@ type Row = Stamp & {
   read?: { [E in EntityName]?: ChangeRow[] } & { deletions?: ChangeRow[] };
 };
 
-const LIMITS: BatchLimits = { underWay: 4, ids: 16 };
+const LIMITS: BatchLimits = { underWay: 4, requests: 16 };
 /** A read that exceeds one document is tried again with a fraction of the limit. */
 const LIMIT_DIVISOR = 4;
+/** With a lower limit, records are so large that none is read for nothing. */
+const FEW = 5;
 
 export class SharedChanges {
   /** The generation's name in cursors. */
   readonly mark: string;
   readonly hints: Caches['feeds'];
   readonly #source: Source;
-  readonly #read: ReadOne<Chunk>;
+  readonly #read: ReadOne<ChunkRequest, Chunk>;
 
   /** @param source bounds each shared read; the requests have deadlines of their own. */
   constructor(source: Source, { feeds }: Caches) {
     this.hints = feeds;
     this.mark = generationMark(source.generation.marker.id);
     this.#source = source;
-    this.#read = batched(async (keys) => {
-      const chunks = await this.#readMany(keys.map(requestOf));
-      return new Map(
-        keys.flatMap((key, number) => (chunks[number] ? [[key, chunks[number]]] : [])),
-      );
-    }, LIMITS);
+    this.#read = batched((requests) => this.#readMany(requests), LIMITS, JSON.stringify);
   }
 
   /** The changes after a start. `signal` as of `ReadOne`. */
   async readAfter(request: ChunkRequest, signal: AbortSignal): Promise<Chunk> {
-    // Equal requests share a key.
-    const found = await this.#read(JSON.stringify(request), signal);
+    const found = await this.#read(request, signal);
     if (found !== null) return found;
     await proveGeneration(this.#source);
     return { rows: [], reached: request.upTo, stamp: null };
@@ -115,24 +111,40 @@ export class SharedChanges {
   /** @returns each request's chunk; `undefined` before its store's first event. */
   async #readMany(requests: readonly ChunkRequest[]): Promise<(Chunk | undefined)[]> {
     try {
-      return await this.#readTogether(requests);
+      return await this.#readOnce(
+        await Promise.all(
+          requests.map(async (request) =>
+            request.limit <= FEW ? this.#narrowed(request) : request,
+          ),
+        ),
+      );
     } catch (error) {
       if (!isTooLarge(error)) throw error;
       const [only] = requests;
       if (requests.length === 1 && only?.limit === 1) throw error;
       // Separately, so that only the request with large records gets fewer.
-      const chunks = requests.map((request) =>
-        this.#readMany([
-          requests.length > 1
-            ? request
-            : { ...request, limit: Math.ceil(request.limit / LIMIT_DIVISOR) },
-        ]),
-      );
+      const chunks = requests.map(async (request) => {
+        if (requests.length > 1) return this.#readMany([request]);
+        const limit = Math.ceil(request.limit / LIMIT_DIVISOR);
+        return this.#readMany([await this.#narrowed({ ...request, limit })]);
+      });
       return (await Promise.all(chunks)).map(([chunk]) => chunk);
     }
   }
 
-  async #readTogether(requests: readonly ChunkRequest[]): Promise<(Chunk | undefined)[]> {
+  /**
+   * Ends a read of several kinds with its last change: otherwise each kind would bring as many as
+   * the limit, and most would be read again. Finds it in the indexes.
+   */
+  async #narrowed(request: ChunkRequest): Promise<ChunkRequest> {
+    if (request.kinds.length < 2) return request;
+    const stages = stagesOf(request, [], () => [{ $project: { _id: 0, feed_position: 1 } }]);
+    const [found] = await readSnapshot<Row>(this.#source, STAMPS, stages);
+    const { rows, reached } = chunkOf(request, found?.read ?? {});
+    return { ...request, upTo: rows[request.limit - 1]?.feed_position ?? reached };
+  }
+
+  async #readOnce(requests: readonly ChunkRequest[]): Promise<(Chunk | undefined)[]> {
     const stages = requests.map((request, number) =>
       stagesOf(request, requests.length > 1 ? [{ $set: { request: { $literal: number } } }] : []),
     );
@@ -140,7 +152,7 @@ export class SharedChanges {
     for (const { request = 0, read = {}, ...stamp } of await readSnapshot<Row>(
       this.#source,
       STAMPS,
-      united(STAMPS, stages),
+      unionOf(STAMPS, stages),
     )) {
       const asked = requests[request];
       if (asked !== undefined) chunks[request] = { ...chunkOf(asked, read), stamp };
@@ -153,7 +165,11 @@ export class SharedChanges {
  * The stages of one request. Rows come as arrays in one document: separate rows would take 1.5
  * times as long.
  */
-function stagesOf(request: ChunkRequest, tag: Document[]): Document[] {
+function stagesOf(
+  request: ChunkRequest,
+  tag: Document[],
+  shown: typeof shownOf = shownOf,
+): Document[] {
   const { storeId, kinds, lastDelivered, skipDeletionsUpTo, upTo, limit } = request;
   const end = upTo === Infinity ? {} : { $lte: upTo };
   const page = (match: Document, after: number): Document[] => [
@@ -183,7 +199,7 @@ function stagesOf(request: ChunkRequest, tag: Document[]): Document[] {
       const itself = kind === 'store' ? { _id: documentId(storeId, storeId) } : {};
       return lookup(
         COLLECTIONS[kind],
-        [...page(itself, lastDelivered), ...shownOf(kind, request)],
+        [...page(itself, lastDelivered), ...shown(kind, request)],
         kind,
       );
     }),
@@ -230,11 +246,4 @@ function chunkOf(
   const rows =
     more.length === 0 ? all : all.filter(({ feed_position }) => feed_position <= reached);
   return { rows, reached };
-}
-
-/** JSON has `null` for infinity. */
-function requestOf(key: string): ChunkRequest {
-  return JSON.parse(key, (_name, value: unknown) =>
-    value === null ? Infinity : value,
-  ) as ChunkRequest;
 }

@@ -16,20 +16,14 @@ import {
   type Stamp,
 } from '#shared/read-models/collections.ts';
 import type { CategoryGroup, Layout } from '../read/caches.ts';
-import {
-  type CountedPage,
-  type PageRequest,
-  type PageRow,
-  segmentsOf,
-  shownOf,
-  skippedBy,
-} from '../read/page.ts';
-import { readStamp, readTogether, type View } from '../read/shared-reads.ts';
+import { type PageRequest, type PageRow, segmentsOf, shownOf, skippedBy } from '../read/page.ts';
+import { limitsOnly, type ListStrategy } from './request.ts';
+import { readStamp, readPipelines, type View } from '../read/shared-reads.ts';
 import {
   inSnapshot,
   type ReadInSnapshot,
   type SnapshotReads,
-  united,
+  unionOf,
   unionWithStamps,
 } from '../read/snapshot.ts';
 
@@ -39,90 +33,104 @@ export const SEGMENT_INDEX = 'by_category';
 /** The order of products within a category. */
 export const WITHIN_CATEGORY = { position: 1, name: 1, _id: 1 } as const;
 
-/** A page of all products: by the cached layout, or by the layout of its own snapshot. */
-export async function readByLayout(view: View, request: PageRequest): Promise<CountedPage> {
-  const { storeId, shared } = view;
-  const key = shared.key(storeId);
-  const { layouts } = shared.caches;
-  const cached = layouts.get(key);
-  const page = await readByCached(view, cached, request);
-  if (page !== null) return page;
-  return shared.alone(view, async (own) => {
+/** All products, by the cached layout. Gives up without one, and if the page's stamp names another. */
+export const cachedLayout: ListStrategy = {
+  name: 'cached-layout',
+  isCheap: true,
+  suits: (query) => limitsOnly(query),
+  async read(view, request) {
+    const { layouts } = view.shared.caches;
+    const key = view.shared.key(view.storeId);
+    const layout = layouts.get(key);
+    if (layout === undefined) return null;
+    const { pipelines, keys } = segmentPipelines(view.storeId, layout.groups, request);
+    const { rows, stamp } =
+      pipelines.length === 0
+        ? { rows: [], stamp: await readStamp(view) }
+        : await readPipelines(view, { entity: 'product', index: SEGMENT_INDEX, pipelines, keys });
+    if (stamp?.layout !== layout.version) {
+      if (layouts.get(key) === layout) layouts.delete(key);
+      return null;
+    }
+    const count = stamp?.counts?.product ?? 0;
+    return { rows, stamp, count, ...(request.page === 1 ? { isShared: true } : {}) };
+  },
+};
+
+/** All products, by the layout of the page's own snapshot. */
+export const ownLayout: ListStrategy = {
+  name: 'own-layout',
+  suits: (query) => limitsOnly(query),
+  async read(view, query) {
     // Another request may have read it meanwhile.
-    const read = layouts.get(key);
-    const again = read === cached ? null : await readByCached(own, read, request);
-    if (again !== null) return again;
-    return inSnapshot(own, async (reads) => {
+    const cached = await cachedLayout.read(view, query);
+    if (cached !== null) return cached;
+    return inSnapshot(view, async (reads) => {
+      const { storeId, shared } = view;
       const { layout, stamp } = await readLayout(reads, storeId);
-      layouts.set(key, layout);
-      const rows = await readPage(reads.read, own, layout.groups, request, {});
+      shared.caches.layouts.set(shared.key(storeId), layout);
+      const rows = await readPage(reads.read, view, layout.groups, query);
       return { rows, stamp, count: stamp?.counts?.product ?? 0 };
     });
-  });
+  },
+};
+
+/** Gives products the place of their category; those without a known category come last. */
+export function placeStages(storeId: string): Document[] {
+  return [
+    { $set: { category: { $concat: [`${storeId}/`, '$category_id'] } } },
+    {
+      $lookup: {
+        from: COLLECTIONS.category,
+        localField: 'category',
+        foreignField: '_id',
+        pipeline: [{ $project: { position: 1 } }],
+        as: 'category',
+      },
+    },
+    { $set: { place: { $ifNull: [{ $first: '$category.position' }, Number.POSITIVE_INFINITY] } } },
+  ];
 }
 
-/** `null` without a layout, or if the stamp of the page's snapshot names another one. */
-async function readByCached(
-  view: View,
-  layout: Layout | undefined,
-  request: PageRequest,
-): Promise<CountedPage | null> {
-  if (layout === undefined) return null;
-  const { pipelines, keys } = segmentPipelines(view.storeId, layout.groups, request, {});
-  const { rows, stamp } =
-    pipelines.length === 0
-      ? { rows: [], stamp: await readStamp(view) }
-      : await readTogether(view, { entity: 'product', index: SEGMENT_INDEX, pipelines, keys });
-  if (stamp?.layout !== layout.version) return null;
-  const count = stamp?.counts?.product ?? 0;
-  return { rows, stamp, count, ...(request.page === 1 ? { isShared: true } : {}) };
-}
-
-/** A page of a long update window: its count per category replaces the layout's. */
-export function readUpdatedByLayout(
-  view: View,
-  request: PageRequest,
-  updated: Document,
-): Promise<CountedPage> {
-  const { storeId } = view;
-  return inSnapshot(view, async (reads) => {
-    const { positions, stamp } = await readLayout(reads, storeId);
-    const counted = await reads.read<{ category: string; products: number }>(
-      COLLECTION,
-      [
-        { $match: { store_id: storeId, ...updated } },
-        { $group: { _id: '$category_id', products: { $sum: 1 } } },
-        // A row with the `_id` of a category might be taken for the stamp of a store.
-        { $project: { _id: 0, category: '$_id', products: 1 } },
-      ],
-      'by_updated',
-    );
-    const products = new Map(
-      counted.map(({ category, products }) => [documentId(storeId, category), products]),
-    );
-    const rows = await readPage(
-      reads.read,
-      view,
-      groupsOf(storeId, positions, products),
-      request,
-      updated,
-    );
-    return { rows, stamp, count: counted.reduce((sum, { products }) => sum + products, 0) };
-  });
-}
+/** Products updated in a long window: their number in each category replaces the layout's. */
+export const layoutUpdated: ListStrategy = {
+  name: 'layout-updated',
+  suits: (query) => query.conditions.updated !== undefined && limitsOnly(query, 'updated'),
+  read: (view, query) =>
+    inSnapshot(view, async (reads) => {
+      const { storeId } = view;
+      const { positions, stamp } = await readLayout(reads, storeId);
+      const counted = await reads.read<{ category: string; products: number }>(
+        COLLECTION,
+        [
+          { $match: query.match },
+          { $group: { _id: '$category_id', products: { $sum: 1 } } },
+          // A row with the `_id` of a category might be taken for the stamp of a store.
+          { $project: { _id: 0, category: '$_id', products: 1 } },
+        ],
+        'by_updated',
+      );
+      const products = new Map(
+        counted.map(({ category, products: some }) => [documentId(storeId, category), some]),
+      );
+      const groups = groupsOf(storeId, positions, products);
+      const rows = await readPage(reads.read, view, groups, query, query.conditions.updated);
+      return { rows, stamp, count: counted.reduce((sum, { products: some }) => sum + some, 0) };
+    }),
+};
 
 async function readPage(
   read: ReadInSnapshot,
   view: View,
   groups: readonly CategoryGroup[],
   request: PageRequest,
-  filter: Document,
+  filter?: Document,
 ): Promise<PageRow[]> {
   const segments = segmentPipelines(view.storeId, groups, request, filter);
   const pipelines = segments.pipelines.map((stages) => [...stages, ...shownOf(view, 'product')]);
   return pipelines.length === 0
     ? []
-    : read<PageRow>(COLLECTION, united(COLLECTION, pipelines), SEGMENT_INDEX);
+    : read<PageRow>(COLLECTION, unionOf(COLLECTION, pipelines), SEGMENT_INDEX);
 }
 
 /** MongoDB merges so many sorted scans of an index; of more categories it sorts all products. */
@@ -133,7 +141,7 @@ function segmentPipelines(
   storeId: string,
   groups: readonly CategoryGroup[],
   request: PageRequest,
-  filter: Document,
+  filter?: Document,
 ): { pipelines: Document[][]; keys: number } {
   let keys = 0;
   const pipelines = segmentsOf(groups, skippedBy(request), request.pageSize).map(
@@ -191,8 +199,8 @@ async function readLayout(reads: SnapshotReads, storeId: string): Promise<ReadLa
       else stamp = row;
     }
   }
-  const layout = { version: stamp?.layout, groups: groupsOf(storeId, positions, products) };
-  return { layout, positions, stamp };
+  const groups = groupsOf(storeId, positions, products);
+  return { layout: { version: stamp?.layout, groups }, positions, stamp };
 }
 
 /** The categories by position. @param products how many name each category, by its document id. */

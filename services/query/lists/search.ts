@@ -15,17 +15,19 @@ import {
   shownOf,
   skippedBy,
 } from '../read/page.ts';
-import { TOGETHER, type View } from '../read/shared-reads.ts';
+import { SMALL_READS } from '../read/shared-reads.ts';
 import {
   inSnapshot,
   lastStamp,
   type ReadInSnapshot,
   type Source,
   stampsIn,
-  united,
+  unionOf,
   unionWithStamps,
 } from '../read/snapshot.ts';
-import { alphanumericOf, digitsOf, foldName } from '#shared/read-models/search-texts.ts';
+import { limitsOnly, type ListStrategy } from './request.ts';
+import { isSmall } from './scans.ts';
+import { searchFilter, type SearchTerms } from './search-terms.ts';
 
 /** With more uncertain leaves, a scan is as fast. */
 const MAX_UNCERTAIN = 100;
@@ -38,35 +40,36 @@ interface Search extends PageRequest {
 }
 
 /**
- * @returns `null` if a scan is as fast: the store has too few customers for leaves, or too many
- * leaves are uncertain.
+ * Customers by a text: the texts of leaves say where matches are (0018). Gives up if a scan is as
+ * fast: the store has too few customers for leaves, or too many leaves are uncertain.
  */
-export async function readSearched(
-  view: View,
-  terms: SearchTerms,
-  { page, pageSize }: PageRequest,
-): Promise<CountedPage | null> {
-  const { storeId, shared, withDeadline } = view;
-  const id = JSON.stringify({ storeId, terms, page, pageSize } satisfies Search);
-  const leaves = lastStamp(view, storeId)?.ranks?.customer?.leaves ?? Number.POSITIVE_INFINITY;
-  if (view.alone !== undefined || leaves > MAX_LEAVES_TOGETHER) {
-    return shared.alone(view, async (own) => (await readSearches(own, [id])).get(id) ?? null);
-  }
-  const read = shared.together('search', TOGETHER, (ids) => readSearches(shared.source, ids));
-  return withDeadline((signal) => read(id, signal));
-}
+export const searchLeaves: ListStrategy = {
+  name: 'search-leaves',
+  isCheap: true,
+  suits: (query) => query.search !== null && limitsOnly(query, 'search') && !isSmall(query),
+  async read(view, { search: terms, page, pageSize }) {
+    if (terms === null) return null;
+    const { storeId, shared } = view;
+    const search: Search = { storeId, terms, page, pageSize };
+    const leaves = lastStamp(view, storeId)?.ranks?.customer?.leaves ?? Number.POSITIVE_INFINITY;
+    const options = { ...SMALL_READS, isLarge: leaves > MAX_LEAVES_TOGETHER };
+    return shared.readWithOthers(view, 'search', search, readSearches, options);
+  },
+};
 
-function readSearches(source: Source, ids: readonly string[]): Promise<Map<string, CountedPage>> {
-  const searches = ids.map((id) => JSON.parse(id) as Search);
+function readSearches(
+  source: Source,
+  searches: readonly Search[],
+): Promise<(CountedPage | undefined)[]> {
   return inSnapshot(source, async ({ read }) => {
-    const { leaves, stamps } = await searchLeaves(read, searches);
+    const { leaves, stamps } = await findLeaves(read, searches);
     const found = searches.flatMap((search, of) => {
       const own = leaves.filter((leaf) => leaf.of === of);
       const stamp = stamps.get(search.storeId);
       const uncertain = own.filter((leaf) => leaf.isUncertain);
       if (stamp?.ranks?.customer?.leaves === undefined || uncertain.length > MAX_UNCERTAIN)
         return [];
-      return { id: ids[of] ?? '', search, leaves: own, uncertain, stamp };
+      return { search, leaves: own, uncertain, stamp };
     });
 
     const uncertain = found.flatMap(({ search, uncertain }) =>
@@ -88,9 +91,8 @@ function readSearches(source: Source, ids: readonly string[]): Promise<Map<strin
       if (leaf !== undefined) leaf.count = hits;
     }
 
-    const segments = found.flatMap(({ id, search, leaves }) =>
+    const segments = found.flatMap(({ search, leaves }) =>
       segmentsOf(leaves, skippedBy(search), search.pageSize).map((segment) => ({
-        id,
         search,
         ...segment,
       })),
@@ -105,17 +107,14 @@ function readSearches(source: Source, ids: readonly string[]): Promise<Map<strin
       ]),
       (of) => shownOf(source, 'customer', of),
     );
-    const rowsOf = Map.groupBy(rows, ({ of }) => segments[of]?.id);
-    return new Map(
-      found.map(({ id, leaves, stamp }) => [
-        id,
-        {
-          rows: rowsOf.get(id) ?? [],
-          stamp,
-          count: leaves.reduce((sum, { count }) => sum + count, 0),
-        },
-      ]),
+    const rowsOf = Map.groupBy(rows, ({ of }) => segments[of]?.search);
+    const pages = new Map(
+      found.map(({ search, leaves, stamp }): [Search, CountedPage] => {
+        const count = leaves.reduce((sum, leaf) => sum + leaf.count, 0);
+        return [search, { rows: rowsOf.get(search) ?? [], stamp, count }];
+      }),
     );
+    return searches.map((search) => pages.get(search));
   });
 }
 
@@ -144,7 +143,7 @@ async function readInLeaves<T extends { of: number }>(
     ...pipeline,
     ...shownWith({ of: { $literal: of } }),
   ]);
-  return read<T>(collection, united(collection, marked), keyIndex);
+  return read<T>(collection, unionOf(collection, marked), keyIndex);
 }
 
 interface SearchedLeaf {
@@ -160,7 +159,7 @@ interface SearchedLeaf {
 }
 
 /** The leaves with matches, in order, and the stores' stamps. */
-async function searchLeaves(
+async function findLeaves(
   read: ReadInSnapshot,
   searches: readonly Search[],
 ): Promise<{ leaves: SearchedLeaf[]; stamps: ReadonlyMap<string, Stamp> }> {
@@ -187,7 +186,7 @@ async function searchLeaves(
   });
   const stores = new Set(searches.map(({ storeId }) => storeId));
   const rows = await read<Row | Stamp>(RANK_NODES, [
-    ...united(RANK_NODES, pipelines),
+    ...unionOf(RANK_NODES, pipelines),
     unionWithStamps(...stores),
   ]);
   const leaves = rows.flatMap((row): SearchedLeaf | [] => {
@@ -223,43 +222,3 @@ function piecesWith(text: string, term: string): Document {
 }
 
 const MAX_PARTS = 100_000_000;
-
-export interface SearchTerms {
-  /** A part of the folded name; `null` where no name can hold it. */
-  name: string | null;
-  /** A part of the document's or the phone's digits. */
-  digits: string | null;
-  /** A part of the document's letters and digits. */
-  key: string | null;
-}
-
-/** The terms of a text; `null` if nothing is left of it, so that every customer matches. */
-export function searchTerms(text: string): SearchTerms | null {
-  const name = foldName(text);
-  if (name === '') return null;
-  // Pasted numbers have dashes and marks of direction of their own.
-  const isNumber = /^[\s+./()\p{Pd}\p{Cf}0-9]*[0-9][\s+./()\p{Pd}\p{Cf}0-9]*$/u.test(text);
-  const isKey = /\p{L}/u.test(text) && /\p{Nd}/u.test(text);
-  return {
-    name: name.includes('\0') ? null : name,
-    digits: isNumber ? digitsOf(text) : null,
-    key: isKey ? alphanumericOf(text) : null,
-  };
-}
-
-/** The filter of the customers that match. */
-export function searchFilter({ name, digits, key }: SearchTerms): Document {
-  const fields: Document[] = [];
-  // A rank key holds one NUL, between the name and the id: the id is not searched.
-  if (name !== null) fields.push({ rank_key: { $regex: `${escapePattern(name)}[^\\x00]*\\x00` } });
-  if (digits !== null) {
-    fields.push({ document_digits: { $regex: digits } }, { phone_digits: { $regex: digits } });
-  }
-  if (key !== null) fields.push({ document_key: { $regex: escapePattern(key) } });
-  return fields.length === 0 ? { _id: { $in: [] } } : { $or: fields };
-}
-
-/** A pattern that matches a text as it is. */
-function escapePattern(text: string): string {
-  return text.replaceAll(/[\\^$.|?*+()[\]{}]/g, String.raw`\$&`);
-}

@@ -6,9 +6,10 @@
 import type { Readable } from 'node:stream';
 import { LRUCache } from 'lru-cache';
 import type { Stamp } from '#shared/read-models/collections.ts';
+import type { WithDeadline } from '../deadline.ts';
 import type { Caches } from '../read/caches.ts';
 import { readStamp, type View } from '../read/shared-reads.ts';
-import { type Found, inSnapshot, offsetOf, openSnapshot, type Source } from '../read/snapshot.ts';
+import { type Found, inSnapshot, offsetOf, openSnapshot } from '../read/snapshot.ts';
 import { asShared } from '../responses/compress.ts';
 import { isFew, readLargeMenu, readSmallMenu } from './read.ts';
 import { semaphore, type TakeSlot } from '../read/slots.ts';
@@ -33,12 +34,13 @@ export class Menus {
   /** By store and tag: requests for a menu that is being composed share it. */
   readonly #making = new Map<string, Promise<Found | null>>();
   readonly #takeSlot: TakeSlot;
-  readonly #takeSmallSlot = semaphore(MAX_SMALL_AT_ONCE, 1);
+  readonly #takeSmallSlot: TakeSlot;
 
-  /** @param takeSlot of a large menu. */
-  constructor({ large }: Caches, takeSlot: TakeSlot) {
+  /** @param takeSlot of a large menu. @param slotDeadline for waits for a small one's. */
+  constructor({ large }: Caches, takeSlot: TakeSlot, slotDeadline: WithDeadline) {
     this.#large = large;
     this.#takeSlot = takeSlot;
+    this.#takeSmallSlot = semaphore(MAX_SMALL_AT_ONCE, 1, slotDeadline);
   }
 
   async read(view: View): Promise<Found<Buffer | Readable>> {
@@ -71,8 +73,8 @@ export class Menus {
       inSnapshot(source, async (reads) =>
         collected(await readLargeMenu(reads, storeId), MAX_CACHED_BYTES),
       );
-    const small = mayBeSmall ? await inSlot(this.#takeSmallSlot, source, key, makeSmall) : null;
-    const menu = small ?? (await inSlot(this.#takeSlot, source, key, makeLarge));
+    const small = mayBeSmall ? await inSlot(this.#takeSmallSlot, key, makeSmall) : null;
+    const menu = small ?? (await inSlot(this.#takeSlot, key, makeLarge));
     if (menu === null) this.#large.set(key, true);
     else this.#cache.set(key, { tag: tagOf(menu.stamp), menu });
     return menu;
@@ -82,7 +84,7 @@ export class Menus {
     { withDeadline, storeId, shared: { source } }: View,
     key: string,
   ): Promise<Found<Readable>> {
-    const slot = await this.#takeSlot(key, withDeadline);
+    const slot = await this.#takeSlot(key);
     const reads = openSnapshot(source);
     try {
       const { stamp, portions } = await withDeadline(() => readLargeMenu(reads, storeId));
@@ -94,13 +96,8 @@ export class Menus {
   }
 }
 
-async function inSlot<T>(
-  takeSlot: TakeSlot,
-  { withDeadline }: Source,
-  key: string,
-  work: () => Promise<T>,
-): Promise<T> {
-  const { release } = await takeSlot(key, withDeadline);
+async function inSlot<T>(takeSlot: TakeSlot, key: string, work: () => Promise<T>): Promise<T> {
+  const { release } = await takeSlot(key);
   return work().finally(release);
 }
 

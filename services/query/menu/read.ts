@@ -25,7 +25,7 @@ import {
   readSnapshot,
   type SnapshotReads,
   type Source,
-  united,
+  unionOf,
 } from '../read/snapshot.ts';
 
 type ShownCategory = Pick<CategoryDocument, '_id' | 'summary' | 'offset' | 'updated_at'>;
@@ -139,7 +139,7 @@ async function* shownBy(reads: SnapshotReads, storeId: string): AsyncGenerator<S
     ]);
     for await (const products of reads.batches<ShownProduct>(
       COLLECTIONS.product,
-      united(COLLECTIONS.product, stages),
+      unionOf(COLLECTIONS.product, stages),
       SEGMENT_INDEX,
       PRODUCTS,
     )) {

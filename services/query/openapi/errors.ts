@@ -53,7 +53,7 @@ export function refusalAnswer(name: string, [description, sent, examples]: Descr
   const fields = ofToken
     ? {
         error: codeOf(
-          'For programs: the OAuth 2.0 error code (RFC 6749 section 5.2), or one of ours where it has none.',
+          'For programs: the OAuth 2.0 error code (RFC 6749 section 5.2), or one of ours if it has none.',
         ),
         error_description: Detail,
         code: codeOf('The same as `error`.'),
@@ -161,8 +161,8 @@ const DESCRIBED = {
     { method: methodNotAllowed(['POST']) },
   ],
   SlowDown: [
-    'Too many failed authentications of this client from this address, or, where the secret is wrong, of this client ' +
-      'or from this address; or the key has as many live tokens as it may. Wait for `Retry-After` seconds.',
+    'Too many failed authentications of this client from this address, or, if the secret is wrong, of this client ' +
+      'or from this address; or the key has the maximum number of live tokens. Wait for `Retry-After` seconds.',
     ['No-Store', 'Retry-After'],
     { failures: tooManyFailures(29_000, 60), tokens: tooManyTokens(29_000) },
   ],

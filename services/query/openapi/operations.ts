@@ -46,7 +46,7 @@ export interface Documentation {
   mayBeMissing?: true;
   /** Whether the answer has no entity tag, by which a client may ask whether anything changed. */
   isUntagged?: true;
-  /** Which scopes it requires, where that is not all of them. */
+  /** Which scopes it requires, if that is not all of them. */
   requires?: string;
   /** Other operations that take the id of the first record of the answer, and their parameter. */
   links?: Readonly<Record<string, string>>;
@@ -202,7 +202,7 @@ export const tokenOperation: OperationObject = {
   description:
     'OAuth 2.0 client credentials. Send the key’s `client_id` and `client_secret` as Basic credentials: here and ' +
     'nowhere else. Each call opens a new session with a new token; earlier ones stay valid until they expire. A key ' +
-    'that has as many live tokens as it may (10,000 by default) is answered 429 until one of them ends. The token is ' +
+    'with the maximum number of live tokens (10,000 by default) is answered 429 until one of them ends. The token is ' +
     'bound to the store and the environment of its key.',
   security: [{ [CLIENT_SCHEME]: [] }],
   parameters: [reference('parameters', 'X-Request-Id')],

@@ -13,6 +13,15 @@ import { UnreadAnswers } from './unread.ts';
  * waiting, none is refused.
  */
 export const MAX_IN_FLIGHT = 64;
+/**
+ * Of one sender, while others ask beside it and the event loop is busy: as many keep it busy, and
+ * more would only delay the others.
+ */
+const MAX_BESIDE_OTHERS = 8;
+/** So long after requests of two senders each of them has others beside it. */
+const BESIDE_MS = 1_000;
+/** The event loop is busy, if it worked for this share of the last window. */
+const BUSY_SHARE = 0.7;
 /** A token request, the only one with a body, is a few hundred bytes. */
 export const MAX_BODY_BYTES = 16_384;
 /**
@@ -66,6 +75,8 @@ export interface AdmissionOptions {
   /** How long a request waits to begin, on average, during an overload. */
   latencyMs: number;
   senderOf: (request: IncomingMessage) => string;
+  /** The share of the time since the last call that the event loop worked. */
+  busyShare: () => number;
   metrics: QueryMetrics;
   logger: Logger;
 }
@@ -92,6 +103,10 @@ export class Admission {
   /** Requests that begin during the allowed latency, at the rate of the last window. */
   #begunInLatency = 0;
   #isOverloaded = false;
+  #isBusy = false;
+  /** The last sender, and when another one asked before it. */
+  #lastSender = '';
+  #changedAt = Number.NEGATIVE_INFINITY;
   #refusedAt = Number.NEGATIVE_INFINITY;
   readonly #refusals = new RepeatedLines();
 
@@ -135,6 +150,10 @@ export class Admission {
     if (!this.#isWindowOpen) this.#beginWindow(now);
     this.#askedInWindow += 1;
     const sender = this.#findSender(this.#options.senderOf(request));
+    if (sender.name !== this.#lastSender) {
+      if (this.#lastSender !== '') this.#changedAt = now;
+      this.#lastSender = sender.name;
+    }
     const entry = {
       request,
       response,
@@ -210,8 +229,17 @@ export class Admission {
   }
 
   #canBegin({ name, inFlight }: Sender): boolean {
-    if (this.#unread.isFull(name, inFlight)) return false;
+    if (this.#isHeldBack(inFlight) || this.#unread.isFull(name, inFlight)) return false;
     return this.#inFlight.size < MAX_IN_FLIGHT || this.#isWithinShare(inFlight);
+  }
+
+  /** Whether a sender has so many in flight that others would wait for the event loop. */
+  #isHeldBack(requests: number): boolean {
+    return (
+      requests >= MAX_BESIDE_OTHERS &&
+      this.#isBusy &&
+      performance.now() - this.#changedAt < BESIDE_MS
+    );
   }
 
   /** A sender below its share does not wait for the slow requests of others, and is not refused. */
@@ -306,11 +334,14 @@ export class Admission {
   }
 
   #refuseExpired(sender: Sender, now: number): void {
+    // Requests that are only held back would be in flight without the others: none is refused.
+    const isFew = ({ inFlight, queue }: Sender) =>
+      this.#isHeldBack(inFlight) && inFlight + queue.length <= MAX_IN_FLIGHT;
     const hasExpired = ({ queue: [next] }: Sender) =>
       next !== undefined &&
       this.#areMany() &&
       now - next.arrivedAt > BURST_WAITS * this.#options.latencyMs;
-    while (hasExpired(sender)) {
+    while (hasExpired(sender) && !isFew(sender)) {
       const entry = this.#dequeue(sender);
       if (entry?.isOver === false) this.#refuse(entry, now);
     }
@@ -318,7 +349,7 @@ export class Admission {
     this.#forgetIfIdle(sender);
   }
 
-  /** Fewer requests are never refused: a long turn of the event loop is no overload. */
+  /** Fewer requests are never refused: a long turn of the event loop is not overload. */
   #areMany(arriving = 0): boolean {
     return arriving + this.#inFlight.size + this.#queued > MAX_IN_FLIGHT;
   }
@@ -332,6 +363,7 @@ export class Admission {
 
   #endWindow(began: number): void {
     const now = performance.now();
+    this.#isBusy = this.#options.busyShare() > BUSY_SHARE;
     const isLate = [...this.#waiting].some(
       ({ queue: [first] }) =>
         first !== undefined && now - first.arrivedAt > this.#options.latencyMs,

@@ -47,7 +47,7 @@ export const createdRange = {
 };
 /** What these windows are not for: a late event may carry any `updated_at`. */
 const WINDOW =
-  'A window of the publisher’s time (“what did they change yesterday”); to follow changes, ask `/api/<kind>/changes`. ' +
+  'A window of the publisher’s time (“what did they change yesterday”); to follow changes, use `/api/<kind>/changes`. ' +
   'A window of many thousand records takes longer than other lists.';
 
 /** The parameters that bound when a record was updated. */

@@ -4,7 +4,7 @@
  */
 import { isId } from '#shared/events/fields.ts';
 import { parseLocalDateTime } from '#shared/events/instant.ts';
-import { arrayOf, Id, LocalDateTimeBound, type Schema } from '#shared/records/answer.ts';
+import { arrayOf, Flag, Id, LocalDateTimeBound, type Schema } from '#shared/records/answer.ts';
 
 export interface Kind<T> {
   /** Follows "must be" in a refusal. */
@@ -25,6 +25,8 @@ export interface Parameter<T> extends Meaning, Kind<unknown> {
   absent?: T;
   /** It has each value once, in a fixed order. */
   repeatable?: true;
+  /** The stored field that must have its value, or one of its values. */
+  field?: string;
 }
 
 export type Parameters = Record<string, Parameter<unknown>>;
@@ -52,6 +54,11 @@ export function repeatable<T extends string>(
   meaning: Meaning,
 ): Parameter<readonly T[]> {
   return { ...meaning, ...kind, schema: arrayOf(kind.schema), absent: [], repeatable: true };
+}
+
+/** A filter by a field that is stored by itself (`filtered` in `shared/records/field.ts`). */
+export function ofField<T>(field: string, parameter: Parameter<T>): Parameter<T> {
+  return { ...parameter, field };
 }
 
 /** A whole number in decimal digits. @param most a greater one is accepted and reduced to it. */
@@ -113,6 +120,12 @@ export function oneOf<const T extends string>(words: readonly T[], schema: Schem
     read: (text) => words.find((word) => word === text) ?? null,
   };
 }
+
+export const flag: Kind<boolean> = {
+  allowed: 'one of true, false',
+  schema: Flag,
+  read: (text) => text === 'true' || (text === 'false' ? false : null),
+};
 
 export const id: Kind<string> = {
   allowed: 'an id: 1 to 64 of A-Z a-z 0-9 _ -',

@@ -86,7 +86,7 @@ function collect(
 function inBrackets(name: string, definitions: Map<string, Parameters[string]>): string | null {
   const [, known = ''] = /^([a-z_]+)\[\d*\]$/.exec(name) ?? [];
   if (definitions.get(known)?.repeatable !== true) return null;
-  return `there is no parameter ${known}[] here; to give several values, repeat it without brackets: ${known}=…&${known}=…`;
+  return `unknown parameter ${known}[]; to give several values, repeat it without brackets: ${known}=…&${known}=…`;
 }
 
 /** A hint for values that are separated by commas, as in other APIs. */
@@ -134,13 +134,12 @@ function unknown(name: string, names: readonly string[]): string {
   const start = Array.from(name).slice(0, SHOWN_NAME_LENGTH).join('');
   const shown = start === name ? name : `${start}…`;
   const why = FROM_THE_TOKEN.has(name.toLowerCase())
-    ? ', since store and environment are those of the token'
+    ? ' (the token has store and environment)'
     : '';
-  if (names.length === 0)
-    return `there is no parameter ${shown} here${why}; this endpoint has none`;
+  if (names.length === 0) return `unknown parameter ${shown}${why}; this endpoint has none`;
   const nearest = meant(start, names);
   const hint = nearest === null ? '' : `the nearest is ${nearest}, `;
-  return `there is no parameter ${shown} here${why}; ${hint}allowed: ${names.join(', ')}`;
+  return `unknown parameter ${shown}${why}; ${hint}allowed: ${names.join(', ')}`;
 }
 
 function refuseEmptyRange(values: Record<string, unknown>, from: string, to: string): void {

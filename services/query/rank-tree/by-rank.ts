@@ -7,7 +7,7 @@
 import type { Stamp } from '#shared/read-models/collections.ts';
 import type { KeyRange } from '#shared/read-models/rank-tree/keys.ts';
 import { nodeId, type Packed, sumCounts } from '#shared/read-models/rank-tree/nodes.ts';
-import { type CountedPage, skippedBy, indexScan } from '../read/page.ts';
+import { type CountedPage, skippedBy } from '../read/page.ts';
 import type { View } from '../read/shared-reads.ts';
 import { inSnapshot, lastStamp, type ReadInSnapshot } from '../read/snapshot.ts';
 import { boundaryName, Descent, type Edge, type Start } from './descent.ts';
@@ -16,9 +16,7 @@ import {
   readTree,
   type TreeRead,
   countFromStamp,
-  indexFor,
   isShallow,
-  matching,
   type RankedRequest,
 } from './read-tree.ts';
 
@@ -28,11 +26,12 @@ import {
  */
 const TOP_LEVELS = [0, 1, 2];
 
+/** `null` for a store without a tree, and for a damaged one: the records are to be counted. */
 export async function readRanked(
   view: View,
   request: RankedRequest,
   range: KeyRange,
-): Promise<CountedPage> {
+): Promise<CountedPage | null> {
   const page = await readByCachedNodes(view, request, range);
   return page ?? inSnapshot(view, ({ read }) => readByRank(read, view, request, range));
 }
@@ -89,13 +88,13 @@ function countWithin(
   return Math.max(0, (to === null ? countFromStamp(stamp, request) : upper) - lower);
 }
 
-/** Reads a page by rank in an existing snapshot. */
+/** The same in an existing snapshot. */
 export async function readByRank(
   read: ReadInSnapshot,
   view: View,
   request: RankedRequest,
   range: KeyRange,
-): Promise<CountedPage> {
+): Promise<CountedPage | null> {
   const { tree } = request;
   const { to } = range;
   const { caches } = view.shared;
@@ -112,20 +111,7 @@ export async function readByRank(
   });
   const { stamp, page } = rows;
   const { levels, version } = stamp?.ranks?.[tree.name] ?? {};
-  const scanAll = () =>
-    indexScan(
-      view,
-      {
-        ...request,
-        entity: tree.entity,
-        match: matching(view.storeId, request, range),
-        sort: { [tree.keyField]: 1 },
-        index: indexFor(request),
-        count: null,
-      },
-      read,
-    );
-  if (stamp === null || levels === undefined) return scanAll();
+  if (stamp === null || levels === undefined) return null;
 
   const nodes = new Map<string, Packed>();
   const nodeOf = (id: string) => nodes.get(id) ?? cachedNode(view, version, id);
@@ -153,8 +139,8 @@ export async function readByRank(
       nodes: missing.size === 0 ? [] : new Set([...missing, ...guessed]),
       boundaryCounts: found.boundaryCounts,
     });
-    // A damaged tree: a parent names a node that does not exist. The records are counted instead.
-    if ([...missing].some((id) => !rows.nodes.has(id))) return scanAll();
+    // A damaged tree: a parent names a node that does not exist.
+    if ([...missing].some((id) => !rows.nodes.has(id))) return null;
   }
 
   async function finish(found: Estimate): Promise<CountedPage> {

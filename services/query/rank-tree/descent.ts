@@ -27,7 +27,7 @@ interface DescentOptions {
   tree: Pick<RankTree, 'name'>;
   storeId: string;
   levels: number;
-  /** The facets that count; `null` where all do. */
+  /** The facets that count; `null` if all do. */
   facets: readonly string[] | null;
   nodeOf: (id: string) => Packed | undefined;
 }

@@ -3,8 +3,8 @@ import type { Document } from 'mongodb';
 import { RANK_NODES, type Stamp } from '#shared/read-models/collections.ts';
 import type { RankNode, Packed } from '#shared/read-models/rank-tree/nodes.ts';
 import { type PageRow, type PageRequest, shownOf, skippedBy, sliceOf } from '../read/page.ts';
-import { readTogether, type SmallRow, type View } from '../read/shared-reads.ts';
-import { type ReadInSnapshot, united, unionWithStamps } from '../read/snapshot.ts';
+import { readPipelines, type SmallRow, type View } from '../read/shared-reads.ts';
+import { type ReadInSnapshot, unionOf, unionWithStamps } from '../read/snapshot.ts';
 import { type Edge, type Start, boundaryName } from './descent.ts';
 import type { KeyRange } from '#shared/read-models/rank-tree/keys.ts';
 import type { RankTree } from '#shared/read-models/rank-tree/trees.ts';
@@ -51,7 +51,7 @@ export async function readTree(
       ? await read<Row>(RANK_NODES, [...ofNodes, stamp])
       : await read<Row>(
           collection,
-          [...united(collection, ofRecords), ...afterRecords],
+          [...unionOf(collection, ofRecords), ...afterRecords],
           indexFor(request),
         );
   return sortOut(rows, records.boundaryCounts);
@@ -66,7 +66,11 @@ export async function readRecords(
 ): Promise<TreeReadResult> {
   const pipelines = pipelinesOf(view.storeId, request, to, asked);
   const { entity } = request.tree;
-  const { rows, stamp } = await readTogether(view, { entity, index: indexFor(request), pipelines });
+  const { rows, stamp } = await readPipelines(view, {
+    entity,
+    index: indexFor(request),
+    pipelines,
+  });
   return { ...sortOut(rows, asked.boundaryCounts), stamp };
 }
 
@@ -96,7 +100,7 @@ function sortOut(rows: readonly Row[], asked: readonly Edge[]): TreeReadResult {
     stamp: null,
     page: [],
     nodes: new Map(),
-    // A count of nothing is no row.
+    // A count of nothing has no row.
     boundaryCounts: new Map(asked.map((edge) => [boundaryName(edge), 0])),
   };
   for (const row of rows) {
@@ -114,20 +118,16 @@ function sortOut(rows: readonly Row[], asked: readonly Edge[]): TreeReadResult {
 
 export interface RankedRequest extends PageRequest {
   tree: RankTree;
-  /** The facets that pass; `null` where all do. */
+  /** The facets that pass; `null` if all do. */
   facets: string[] | null;
 }
 
 /** The filter of the records of a store that a request matches within a range of keys. */
-export function matching(
-  storeId: string,
-  { tree, facets }: RankedRequest,
-  range: KeyRange,
-): Document {
+function matching(storeId: string, { tree, facets }: RankedRequest, range: KeyRange): Document {
   return {
     store_id: storeId,
     ...(facets === null ? {} : { facet: { $in: facets } }),
-    ...keyWithin(tree.keyField, range),
+    ...keyWithin(tree, range),
   };
 }
 
@@ -135,11 +135,14 @@ export function matching(
  * The index with these records in their order. By facet, MongoDB merges the sorted records of each
  * facet.
  */
-export function indexFor({ tree, facets }: RankedRequest): string {
+function indexFor({ tree, facets }: RankedRequest): string {
   return facets === null ? tree.keyIndex : 'by_facet';
 }
 
-export function countFromStamp(stamp: Stamp | null, { tree, facets }: RankedRequest): number {
+export function countFromStamp(
+  stamp: Stamp | null,
+  { tree, facets }: Pick<RankedRequest, 'tree' | 'facets'>,
+): number {
   if (facets === null) return stamp?.counts?.[tree.entity] ?? 0;
   const counts = stamp?.ranks?.[tree.name]?.counts ?? {};
   return facets.reduce((sum, facet) => sum + (counts[facet] ?? 0), 0);
@@ -150,9 +153,18 @@ export function isShallow(request: RankedRequest): boolean {
   return skippedBy(request) <= request.tree.leafRecords * 2;
 }
 
-export function keyWithin(field: string, { from, to }: KeyRange): Document {
-  if (from === '' && to === null) return {};
+export function isWhole({ from, to }: KeyRange): boolean {
+  return from === '' && to === null;
+}
+
+export function keyWithin({ keyField }: RankTree, range: KeyRange): Document {
+  return isWhole(range) ? {} : { [keyField]: within(range.from, range.to) };
+}
+
+/** From a bound on, and before another; `null` leaves a side open. */
+export function within(from: string | Date | null, before: string | Date | null): Document {
   return {
-    [field]: { ...(from === '' ? {} : { $gte: from }), ...(to === null ? {} : { $lt: to }) },
+    ...(from === null ? {} : { $gte: from }),
+    ...(before === null ? {} : { $lt: before }),
   };
 }

@@ -1,5 +1,5 @@
 /**
- * The caches of reads from MongoDB. All keys begin with the generation's id. `docs/caches.md` says
+ * The caches of reads from MongoDB. All keys begin with the generation's id. `docs/architecture.md` says
  * why an outdated entry is harmless.
  */
 import { LRUCache } from 'lru-cache';

@@ -141,6 +141,8 @@ export interface IndexScan extends PageRequest {
   entity: EntityName;
   match: Document;
   sort: Sort;
+  /** The stages that add the sort key, where records do not hold it. */
+  sortKey?: ((storeId: string) => Document[]) | undefined;
   /** The index to use; without it MongoDB chooses. */
   index?: string | undefined;
   /** How many match; `null` to count them. */
@@ -150,7 +152,7 @@ export interface IndexScan extends PageRequest {
 /** @param read belongs to a snapshot; without it the scan has one of its own. */
 export async function indexScan(
   view: StoreView,
-  { entity, match, sort, index, count, ...page }: IndexScan,
+  { entity, match, sort, sortKey, index, count, ...page }: IndexScan,
   read: ReadInSnapshot = (of, pipeline, hint) => readSnapshot(view, of, pipeline, { hint }),
 ): Promise<CountedPage> {
   const coll = COLLECTIONS[entity];
@@ -159,6 +161,7 @@ export async function indexScan(
     coll,
     [
       matching,
+      ...(sortKey?.(view.storeId) ?? []),
       ...sliceOf(sort, page),
       ...shownOf(view, entity),
       ...(count === null
@@ -172,7 +175,7 @@ export async function indexScan(
   return { rows, stamp, count: count === null ? countIn(rows) : count(stamp) };
 }
 
-/** The count among rows; a count of nothing is no row. */
+/** The count among rows; a count of nothing has no row. */
 export function countIn(rows: readonly { count?: number }[]): number {
   return rows.find((row) => row.count !== undefined)?.count ?? 0;
 }

@@ -34,7 +34,7 @@ import {
   stampsIn,
   type StoreView,
   unionWithStamps,
-  united,
+  unionOf,
 } from './snapshot.ts';
 
 /** A record in one of its shapes, with the offset of its date-times and the stamp of its store. */
@@ -63,14 +63,8 @@ export interface AloneOptions {
 
 type Row = { _id: string; offset?: string; erased?: boolean };
 
-interface WantedRecord {
-  collection: string;
-  shape: Shape;
-  /** As of `StoreView`. */
-  redactErased: boolean;
-}
-
-const LIMITS: BatchLimits = { underWay: 4, ids: 100 };
+/** Of records and stamps. */
+const LIMITS: BatchLimits = { underWay: 4, requests: 100 };
 /** A store with larger records reads those of that kind alone. */
 const MAX_SHARED_RECORD_BYTES = 131_072;
 
@@ -78,8 +72,6 @@ const MAX_SHARED_RECORD_BYTES = 131_072;
 type ReadPortions = (view: View, reads: SnapshotReads) => Promise<Portioned | null>;
 
 export class SharedReads {
-  /** The stamp of a store; `null` where it has none. */
-  readonly stamp: ReadOne<Stamp>;
   /**
    * Its deadline holds for each read alone. The requests that wait for a read have deadlines of
    * their own.
@@ -88,14 +80,13 @@ export class SharedReads {
   /** They hold entries of other generations as well. */
   readonly caches: Caches;
   readonly #alone: AloneOptions;
-  readonly #readsByKind = new Map<string, ReadOne<unknown>>();
+  readonly #readsByKind = new Map<string, unknown>();
   readonly #answers = new WeakMap<readonly PageRow[], { pageSize: number; found: Found }>();
 
   constructor(source: Source, caches: Caches, alone: AloneOptions) {
     this.source = source;
     this.caches = caches;
     this.#alone = alone;
-    this.stamp = batched((ids) => this.#readStamps(ids), LIMITS);
   }
 
   /** The key of an entry of this generation in a cache. */
@@ -110,7 +101,7 @@ export class SharedReads {
   async alone<T>(view: View, read: (view: View) => Promise<T>): Promise<T> {
     if (view.alone !== undefined) return read(view);
     const { withDeadline, takeSlot } = this.#alone;
-    const { release } = await takeSlot(this.key(view.storeId), withDeadline);
+    const { release } = await takeSlot(this.key(view.storeId));
     return read({ ...view, withDeadline, alone: {} }).finally(release);
   }
 
@@ -120,7 +111,7 @@ export class SharedReads {
    */
   async streamed(view: View, read: ReadPortions): Promise<Found<Body> | null> {
     const { withDeadline, takeStreamSlot } = this.#alone;
-    const slot = await takeStreamSlot(this.key(view.storeId), withDeadline);
+    const slot = await takeStreamSlot(this.key(view.storeId));
     const reads = openSnapshot({ ...view, withDeadline, alone: {} });
     const { session } = reads;
     return bufferedOrStreamed(slot, reads, () =>
@@ -155,13 +146,6 @@ export class SharedReads {
     return noted(await readLarge());
   }
 
-  /** The record with a document's id (`documentId`); `null` where there is none. */
-  record(wanted: WantedRecord, id: string, signal: AbortSignal): Promise<StampedBody | null> {
-    const { collection, shape, redactErased } = wanted;
-    const kind = `${collection}.${shape}.${redactErased}`;
-    return this.together(kind, LIMITS, (ids) => readRecords(this.source, wanted, ids))(id, signal);
-  }
-
   /**
    * The first page that shows these rows. While MongoDB returns the same bytes, the rows are the
    * same object, and the answer is reused. Pages of different sizes may have the same rows.
@@ -175,44 +159,28 @@ export class SharedReads {
     return found;
   }
 
-  /** The read of one item of a kind, which is batched with others of that kind. */
-  together<T>(kind: string, limits: BatchLimits, readMany: ReadMany<T>): ReadOne<T> {
+  /**
+   * What a request reads, together with what others of its kind read. Alone if it is large, or if
+   * the view is.
+   * @param readMany what each of several requests reads, in their order.
+   */
+  async readWithOthers<R, T>(
+    view: View,
+    kind: string,
+    request: R,
+    readMany: (source: Source, requests: readonly R[]) => ReturnType<ReadMany<R, T>>,
+    { isLarge = false, ...limits }: BatchLimits & { isLarge?: boolean } = LIMITS,
+  ): Promise<T | null> {
+    if (isLarge || view.alone !== undefined) {
+      const [found] = await this.alone(view, (own) => readMany(own, [request]));
+      return found ?? null;
+    }
     const read =
-      (this.#readsByKind.get(kind) as ReadOne<T> | undefined) ?? batched(readMany, limits);
+      (this.#readsByKind.get(kind) as ReadOne<R, T> | undefined) ??
+      batched((requests) => readMany(this.source, requests), limits, JSON.stringify);
     this.#readsByKind.set(kind, read);
-    return read;
+    return view.withDeadline((signal) => read(request, signal));
   }
-
-  async #readStamps(ids: readonly string[]): Promise<Map<string, Stamp>> {
-    const stages = [{ $match: { _id: oneOf(ids) } }];
-    const found = await readSnapshot<Stamp>(this.source, STAMPS, stages, { kind: '' });
-    return new Map(found.map((stamp) => [stamp._id, stamp]));
-  }
-}
-
-async function readRecords(
-  source: Source,
-  { collection, shape, redactErased }: WantedRecord,
-  ids: readonly string[],
-): Promise<Map<string, StampedBody>> {
-  const storeIds = [...new Set(ids.map(storeIdOf))];
-  const { stages, bodyOf } = SHAPES[shape];
-  const pipeline = [
-    { $match: documentsWith(ids) },
-    ...(redactErased ? redactedFields({ summary: 1, whole: 1, offset: 1 }) : stages),
-    unionWithStamps(...storeIds),
-  ];
-  const rows = await readSnapshot<Row>(source, collection, pipeline, { hint: BY_ID });
-  const byId = new Map(rows.map((row) => [row._id, row]));
-  const found = new Map<string, StampedBody>();
-  for (const id of ids) {
-    const row = byId.get(id);
-    const body = row?.offset === undefined ? undefined : bodyOf(row);
-    if (row?.offset === undefined || body === undefined) continue;
-    const stamp = (byId.get(storeIdOf(id)) as Stamp | undefined) ?? null;
-    found.set(id, { body: redacted(body, row.erased), offset: row.offset, stamp });
-  }
-  return found;
 }
 
 /** Ids of stores hold no slash, so that the id of a stamp is never that of a document. */
@@ -220,44 +188,59 @@ function storeIdOf(id: string): string {
   return id.slice(0, id.indexOf('/'));
 }
 
-/** The record of this store with an id; `null` where the store has none. */
+/** The record of this store with an id; `null` if the store has none. */
 export async function readRecord(
   view: View,
   collection: string,
   id: string,
   shape: Shape,
 ): Promise<Found<Body> | null> {
-  const { storeId, withDeadline, shared, redactErased } = view;
-  const wanted = { collection, shape, redactErased };
+  const { storeId, shared, redactErased } = view;
   const document = documentId(storeId, id);
-  const readShared = async () => {
-    const found = await withDeadline((signal) => shared.record(wanted, document, signal));
-    return found && recordOf(found);
+  const { stages, bodyOf } = SHAPES[shape];
+  const readMany = async (source: Source, ids: readonly string[]) => {
+    const pipeline = [
+      { $match: documentsWith(ids) },
+      ...(redactErased ? redactedFields({ summary: 1, whole: 1, offset: 1 }) : stages),
+      unionWithStamps(...new Set(ids.map(storeIdOf))),
+    ];
+    const rows = await readSnapshot<Row>(source, collection, pipeline, { hint: BY_ID });
+    const byId = new Map(rows.map((row) => [row._id, row]));
+    return ids.map((one): StampedBody | undefined => {
+      const row = byId.get(one);
+      const body = row?.offset === undefined ? undefined : bodyOf(row);
+      if (row?.offset === undefined || body === undefined) return undefined;
+      const stamp = (byId.get(storeIdOf(one)) as Stamp | undefined) ?? null;
+      return { body: redacted(body, row.erased), offset: row.offset, stamp };
+    });
   };
-  const readAlone = async (own: View) => {
-    const found = (await readRecords(own, wanted, [document])).get(document);
-    return found === undefined ? null : recordOf(found);
+  const read = async (own: View) => {
+    const kind = `${collection}.${shape}.${redactErased}`;
+    const found = await shared.readWithOthers(own, kind, document, readMany);
+    if (found === null) return null;
+    const { body, offset, stamp } = found;
+    return { body: Buffer.from(shiftJson(body, offset, offsetOf(stamp)), 'latin1'), stamp };
   };
   return shared.sharedUnlessLarge(
     `${collection}/${shape}/${storeId}`,
     MAX_SHARED_RECORD_BYTES,
-    readShared,
+    () => read(view),
     () =>
       shape === 'product'
-        ? shared.streamed(view, (_own, { read }) => readProduct(read, storeId, document))
-        : shared.alone(view, readAlone),
+        ? shared.streamed(view, (_own, reads) => readProduct(reads.read, storeId, document))
+        : shared.alone(view, read),
   );
 }
 
-function recordOf({ stamp, body, offset }: StampedBody): Found {
-  return { body: Buffer.from(shiftJson(body, offset, offsetOf(stamp)), 'latin1'), stamp };
+export function readStamp(view: View): Promise<Stamp | null> {
+  return view.shared.readWithOthers(view, 'stamp', view.storeId, readStamps);
 }
 
-export async function readStamp(view: View): Promise<Stamp | null> {
-  const { storeId, withDeadline, shared, alone } = view;
-  if (alone === undefined) return withDeadline((signal) => shared.stamp(storeId, signal));
-  const [stamp = null] = await readSnapshot<Stamp>(view, STAMPS, [{ $match: { _id: storeId } }]);
-  return stamp;
+async function readStamps(source: Source, ids: readonly string[]) {
+  const stages = [{ $match: { _id: oneOf(ids) } }];
+  const found = await readSnapshot<Stamp>(source, STAMPS, stages, { kind: '' });
+  const byId = new Map(found.map((stamp) => [stamp._id, stamp]));
+  return ids.map((id) => byId.get(id));
 }
 
 interface SmallRead {
@@ -270,7 +253,7 @@ interface SmallRead {
   keys?: number;
 }
 
-/** A record, or a count; where there are several counts, `bound` tells them apart. */
+/** A record, or a count; if there are several counts, `bound` tells them apart. */
 export type SmallRow = PageRow & { count?: number; bound?: number };
 
 interface SmallRows {
@@ -279,67 +262,55 @@ interface SmallRows {
 }
 
 /** So many of the largest pages fit into one reply. */
-export const TOGETHER: BatchLimits = { underWay: 4, ids: 8 };
+export const SMALL_READS: BatchLimits = { underWay: 4, requests: 8 };
 /** A read of more pipelines or keys runs alone: others would wait for it. */
 const MAX_PIPELINES = 8;
 const MAX_KEYS = 4_000;
+
+/** What one store reads by an index. */
+interface StoreRead extends Pick<SmallRead, 'pipelines'> {
+  storeId: string;
+}
 
 /**
  * Reads in one aggregate what several requests, of any stores, read by the same index (decision
  * 0026).
  */
-export async function readTogether(
+export async function readPipelines(
   view: View,
   { entity, index, pipelines, keys = 0 }: SmallRead,
 ): Promise<SmallRows> {
-  const { storeId, shared, withDeadline, redactErased } = view;
-  const readAll = (source: Source, ids: readonly string[]) =>
-    readUnited(source, { entity, index, redactErased }, ids);
-  const id = JSON.stringify({ storeId, pipelines });
-  const readAlone = () => shared.alone(view, async (own) => (await readAll(own, [id])).get(id));
-  const read = shared.together(`${entity}/${index}/${redactErased}`, TOGETHER, (ids) =>
-    readAll(shared.source, ids),
-  );
-  const isSmall = view.alone === undefined && pipelines.length <= MAX_PIPELINES && keys <= MAX_KEYS;
-  const found = isSmall ? await withDeadline((signal) => read(id, signal)) : await readAlone();
-  return found ?? { rows: [], stamp: null };
-}
-
-async function readUnited(
-  source: Source,
-  { entity, index, redactErased }: Pick<SmallRead, 'entity' | 'index'> & { redactErased: boolean },
-  ids: readonly string[],
-): Promise<Map<string, SmallRows>> {
-  const wanted = ids.map(
-    (id) => JSON.parse(id) as Pick<SmallRead, 'pipelines'> & { storeId: string },
-  );
-  const pipelines = wanted.flatMap((one, of) => {
-    // Every row says whose it is, or a store might be shown another's.
-    const fields = shownOf({ ...source, redactErased }, entity, {
-      count: 1,
-      bound: 1,
-      of: { $literal: of },
-    });
-    return one.pipelines.map((pipeline) => [...pipeline, ...fields]);
-  });
-  const storeIds = new Set(wanted.map(({ storeId }) => storeId));
+  const { storeId, shared, redactErased } = view;
   const collection = COLLECTIONS[entity];
-  const stages = [...united(collection, pipelines), unionWithStamps(...storeIds)];
-  const found = await readSnapshot<(SmallRow & { of: number }) | Stamp>(
-    source,
-    collection,
-    stages,
-    { hint: index },
-  );
-  const stamps = stampsIn(found);
-  const rows = Map.groupBy(
-    found.filter((row) => 'of' in row),
-    ({ of }) => of,
-  );
-  return new Map(
-    wanted.map(({ storeId }, of) => [
-      ids[of] ?? '',
-      { rows: rows.get(of) ?? [], stamp: stamps.get(storeId) ?? null },
-    ]),
-  );
+  const readMany = async (source: Source, wanted: readonly StoreRead[]) => {
+    const all = wanted.flatMap((one, of) => {
+      // Every row says whose it is, or a store might be shown another's.
+      const fields = { count: 1, bound: 1, of: { $literal: of } };
+      const shown = shownOf({ ...source, redactErased }, entity, fields);
+      return one.pipelines.map((pipeline) => [...pipeline, ...shown]);
+    });
+    const storeIds = new Set(wanted.map((one) => one.storeId));
+    const stages = [...unionOf(collection, all), unionWithStamps(...storeIds)];
+    const found = await readSnapshot<(SmallRow & { of: number }) | Stamp>(
+      source,
+      collection,
+      stages,
+      { hint: index },
+    );
+    const stamps = stampsIn(found);
+    const rows = Map.groupBy(
+      found.filter((row) => 'of' in row),
+      ({ of }) => of,
+    );
+    return wanted.map((one, of) => ({
+      rows: rows.get(of) ?? [],
+      stamp: stamps.get(one.storeId) ?? null,
+    }));
+  };
+  const isLarge = pipelines.length > MAX_PIPELINES || keys > MAX_KEYS;
+  const kind = `${entity}/${index}/${redactErased}`;
+  const options = { ...SMALL_READS, isLarge };
+  const request = { storeId, pipelines };
+  const found = await shared.readWithOthers(view, kind, request, readMany, options);
+  return found ?? { rows: [], stamp: null };
 }

@@ -15,15 +15,15 @@ export interface Slot {
   release: () => void;
 }
 
-/** Takes a slot; without a free one, waits with a deadline. */
-export type TakeSlot = (key: string, withDeadline: WithDeadline) => Promise<Slot>;
+/** Takes a slot; without a free one, waits with the semaphore's deadline. */
+export type TakeSlot = (key: string) => Promise<Slot>;
 
 /**
  * A semaphore with a limit in all and one for each key. A waiter whose key is at its limit lets
  * others overtake. For any other waiter the slowest stream of another key ends, if its client is
  * too slow.
  */
-export function semaphore(max: number, maxOfOne: number): TakeSlot {
+export function semaphore(max: number, maxOfOne: number, withDeadline: WithDeadline): TakeSlot {
   const taken = new Set<Slot>();
   const waiting = new Set<{ key: string; begin: () => void }>();
   const isAtLimit = (key: string) =>
@@ -75,7 +75,7 @@ export function semaphore(max: number, maxOfOne: number): TakeSlot {
       clearInterval(check);
     }
   };
-  return async (key, withDeadline) =>
+  return async (key) =>
     taken.size < max && !isAtLimit(key)
       ? take(key)
       : withDeadline((signal) => waitFor(key, signal));

@@ -19,6 +19,7 @@ import type { Readable } from 'node:stream';
 /** A generation to read from, with a deadline. */
 export interface Source {
   generation: Generation;
+  /** Bounds its reads: each on its own, or in a view all of a request together. */
   withDeadline: WithDeadline;
   /** By generation, kind of read and store. */
   rows: KnownRows;
@@ -274,7 +275,7 @@ export function unionWithStamps(...storeIds: readonly string[]): Document {
 }
 
 /** One pipeline from several on a collection: the rows of each after those of the one before. */
-export function united(
+export function unionOf(
   collection: string,
   [first = [], ...others]: readonly Document[][],
 ): Document[] {

@@ -1,6 +1,6 @@
 /**
  * Sends error responses: through the framework, without it during an overload, and raw if the
- * request is no valid HTTP.
+ * request is not valid HTTP.
  */
 import {
   type IncomingMessage,

@@ -27,7 +27,7 @@ import {
 } from '../parameters/parameter.ts';
 import { readerOfOne } from '../parameters/read.ts';
 import { changesPageSize, MAX_CHANGES } from '../parameters/filters.ts';
-import { type After, type CursorScope, decodeCursor, NOW } from '../feed/cursor.ts';
+import { NOW, readAfter } from '../feed/cursor.ts';
 import {
   ALL_KINDS,
   changesOf,
@@ -129,23 +129,16 @@ async function answer(
   { after, page_size: pageSize, wait: seconds }: Values<typeof parameters>,
 ): Promise<FastifyReply> {
   const { environment, storeId } = callerOf(request);
-  const cursorOrNow = cursorIn({ environment, storeId, feed: feed.name }, after);
-  const followed: FeedRequest = { environment, storeId, feed, after: cursorOrNow, pageSize };
+  const position = readAfter({ environment, storeId, feed: feed.name }, after);
+  if (position === null) throw new Refused(invalidParameters(`after must be ${cursor.allowed}`));
+  const followed: FeedRequest = { environment, storeId, feed, after: position, pageSize };
   if (seconds === 0 || request.method === 'HEAD') {
-    const { body } = await read(request.server.services, followed);
+    const { body } = await reader(request.server.services, followed)();
     return sendBody(reply, body);
   }
   const body = await holdAnswer(request, reply, followed, seconds);
   // The client may be gone.
   return body === null ? reply.hijack() : sendBody(reply, body);
-}
-
-/** @throws {Refused} if the cursor is malformed or of another store, environment or feed. */
-function cursorIn(scope: CursorScope, text: string | null): After {
-  if (text === null || text === NOW) return text;
-  const found = decodeCursor(scope, text);
-  if (found === null) throw new Refused(invalidParameters(`after must be ${cursor.allowed}`));
-  return found;
 }
 
 function descriptionOf(changed: string): string {
@@ -179,37 +172,40 @@ async function holdAnswer(
 ): Promise<Buffer | null> {
   const { services } = request.server;
   const { socket } = request.raw;
+  const read = reader(services, feed);
   const began = performance.now();
   const until = began + seconds * 1_000;
   let page: ChangesPage | null = null;
   // Again if another generation has begun to answer meanwhile.
   while (page === null && !socket.destroyed && !services.isClosing() && performance.now() < until) {
-    page = await waitForChanges(request, reply, feed, until);
+    page = await waitForChanges(request, reply, feed, read, until);
   }
   if (socket.destroyed) return null;
   request.heldMilliseconds = performance.now() - began - (request.admitted?.resumedMs ?? 0);
   if (services.isClosing()) reply.header('connection', 'close');
   try {
-    return (page ?? (await read(services, feed))).body;
+    return (page ?? (await read())).body;
   } finally {
     // Always, and last, since any of the steps above may take long (rule R10.7).
     await services.reauthorize(request, scopesOf(feed.feed.kinds));
   }
 }
 
-/** @param feed `now` in it becomes a cursor with the first read. */
-async function read(
-  services: Services,
-  feed: FeedRequest,
-  generation = services.generations.of(feed.environment),
-): Promise<ChangesPage> {
-  const { changes } = services.sharedOf(generation);
-  const { begun } = services.admission;
-  const hasOthers = () => services.admission.begun > begun;
-  const page = await readChanges(changes, services.withDeadline, feed, hasOthers);
-  // From the first read on the position is known, so that later changes are not missed.
-  if (feed.after === NOW) feed.after = page.next;
-  return page;
+/** Makes the read of a request's changes, which may be repeated: `now` is when it was first read. */
+function reader(services: Services, feed: FeedRequest) {
+  let { after } = feed;
+  return async (
+    positions?: FeedRequest['positions'],
+    generation = services.generations.of(feed.environment),
+  ): Promise<ChangesPage> => {
+    const { changes } = services.sharedOf(generation);
+    const { begun } = services.admission;
+    const hasOthers = () => services.admission.begun > begun;
+    const asked = { ...feed, after, positions };
+    const page = await readChanges(changes, services.readDeadline, asked, hasOthers);
+    if (after === NOW) after = page.next;
+    return page;
+  };
 }
 
 /**
@@ -220,6 +216,7 @@ async function waitForChanges(
   request: FastifyRequest,
   reply: FastifyReply,
   feed: FeedRequest,
+  read: ReturnType<typeof reader>,
   until: number,
 ): Promise<ChangesPage | null> {
   const { services } = request.server;
@@ -239,12 +236,11 @@ async function waitForChanges(
   try {
     for (let waited = 0; ; waited += 1) {
       if (waited > 1) await sleep(BEHIND_MS);
-      const page = await read(services, feed, generation).catch(nothingWhileUnavailable);
+      const page = await read(waiter.positions, generation).catch(nothingWhileUnavailable);
       if (page !== null && !page.isEmpty) return page;
       if (waiter.isOver) return null;
       const known = page && { position: page.next.snapshotPosition, epochs: page.stamp?.epochs };
       await admission.whileWaiting(request.admitted, waiter.waitForNews(known));
-      feed.positions = waiter.positions;
       if (waiter.isOver) return null;
     }
   } finally {

@@ -1,24 +1,13 @@
 /** The lists: the filters of each, and what they ask for. */
-import type { Document } from 'mongodb';
 import { CAMPAIGN_STATUSES, campaignStatus } from '#shared/records/campaign.ts';
 import { OrderSummary } from '#shared/records/order.ts';
 import { Rating } from '#shared/records/review.ts';
-import { COLLECTIONS } from '#shared/read-models/collections.ts';
 import { orderFacets, reviewFacets } from '#shared/read-models/rank-tree/keys.ts';
-import { RANK_TREES } from '#shared/read-models/rank-tree/trees.ts';
 import { dataEndpoint, type Route, routePlugin } from '../endpoints/data-endpoint.ts';
-import { SEGMENT_INDEX, WITHIN_CATEGORY } from '../lists/products.ts';
-import {
-  anyOf,
-  createdBetween,
-  inOrderOf,
-  listRequest,
-  NEWEST_FIRST,
-  updatedBetween,
-  type Wanted,
-} from '../lists/plan.ts';
-import { readList } from '../lists/run.ts';
-import { searchTerms } from '../lists/search.ts';
+import { LISTS } from '../lists/lists.ts';
+import { readList } from '../lists/read.ts';
+import { conditionsOf, type Wanted } from '../lists/request.ts';
+import { searchTerms } from '../lists/search-terms.ts';
 import {
   createdRange,
   customerFilters,
@@ -27,15 +16,15 @@ import {
   updatedRange,
 } from '../parameters/filters.ts';
 import {
+  flag,
   id,
+  ofField,
   oneOf,
   optional,
   type Parameters,
   repeatable,
   type Values,
 } from '../parameters/parameter.ts';
-import type { View } from '../read/shared-reads.ts';
-import { Flag } from '#shared/records/answer.ts';
 import { KINDS, type KindName, listOf, operationOn, pathOfKind } from '../records/kinds.ts';
 
 interface ListEndpoint<P extends Parameters> {
@@ -45,7 +34,7 @@ interface ListEndpoint<P extends Parameters> {
   /** The kinds that the order of the list depends on, besides its own. */
   ordered?: readonly KindName[];
   /** What is asked for but the page. */
-  ask: (values: Values<P>, view: View) => Wanted;
+  ask?: (values: Values<P>) => Omit<Wanted, 'list'> & Partial<Wanted>;
 }
 
 function listEndpoint<P extends Parameters>(
@@ -66,99 +55,74 @@ function listEndpoint<P extends Parameters>(
     dependsOn: [kind, ...ordered],
     read: (view, values) => {
       const { page: number, page_size: pageSize } = values as Values<typeof paging>;
-      return readList(
-        view,
-        listRequest({ entity: kind, ...ask(values, view), page: number, pageSize }),
-      );
+      const where = conditionsOf(filters, values);
+      return readList(view, { list: LISTS[kind], where, ...ask?.(values), page: number, pageSize });
     },
   });
 }
 
-/** Orders, newest first: of everybody, those that name a customer, or one customer's. */
-function ordersOf(
-  whom: 'anyone' | 'a customer' | { customerId: string },
-  values: Values<typeof orderFilters>,
-): Wanted {
-  const ofOne = typeof whom !== 'string';
-  const isFiltered = values.status.length > 0 || values.order_type.length > 0;
-  return {
-    ...inOrderOf(RANK_TREES.order),
-    // Each order of a customer names one. Without the condition on facets an index alone counts and
-    // skips them.
-    facets:
-      ofOne && !isFiltered
-        ? null
-        : orderFacets(values.status, values.order_type, whom !== 'anyone'),
-    created: createdBetween(values),
-    createdKey: 'rank_key',
-    updated: updatedBetween(values),
-    ...(ofOne
-      ? {
-          where: { customer_id: whom.customerId },
-          selectiveIndex: isFiltered ? 'by_customer_facet' : 'by_customer',
-        }
-      : {}),
-  };
-}
+const customerOrderFilters = {
+  ...orderFilters,
+  customer_id: ofField(
+    'customer_id',
+    optional(id, {
+      description:
+        'Only orders that name this customer, whether or not there still is a record of them. Of a customer with many ' +
+        'thousand orders, counting them takes longer than in other lists.',
+      example: 'c204',
+    }),
+  ),
+};
 
-/**
- * Stages that give every product of a window the place of its category; products without a known
- * category come last.
- */
-function withPlaces(storeId: string): Document[] {
-  return [
-    { $set: { category: { $concat: [`${storeId}/`, '$category_id'] } } },
-    {
-      $lookup: {
-        from: COLLECTIONS.category,
-        localField: 'category',
-        foreignField: '_id',
-        pipeline: [{ $project: { position: 1 } }],
-        as: 'category',
-      },
-    },
-    { $set: { place: { $ifNull: [{ $first: '$category.position' }, Number.POSITIVE_INFINITY] } } },
-  ];
+/** Orders of everybody, those that name a customer, or one customer's. */
+function ordersOf(
+  whom: 'anyone' | 'a customer' | 'one customer',
+  { status, order_type: type, ...bounds }: Values<typeof orderFilters>,
+): Wanted {
+  const facets = orderFacets(status, type, whom !== 'anyone');
+  if (whom !== 'one customer') return { list: LISTS.order, facets, bounds };
+  // Each order of a customer names one. Without the condition on facets an index alone counts and
+  // skips them.
+  const isFiltered = status.length > 0 || type.length > 0;
+  return { list: LISTS.ordersOfCustomer, facets: isFiltered ? facets : null, bounds };
 }
 
 export default routePlugin([
   listEndpoint('campaign', {
     description: 'The campaigns of the store, newest first.',
     filters: {
-      status: repeatable(oneOf(CAMPAIGN_STATUSES, campaignStatus.answer), {
-        description: 'Only campaigns with this status. Repeat it for several.',
-      }),
+      status: ofField(
+        'status',
+        repeatable(oneOf(CAMPAIGN_STATUSES, campaignStatus.answer), {
+          description: 'Only campaigns with this status. Repeat it for several.',
+        }),
+      ),
     },
     links: { getCampaign: 'campaign_id' },
-    ask: ({ status }) => ({ where: anyOf('status', status), sort: NEWEST_FIRST }),
   }),
   listEndpoint('category', {
     description: 'The categories of the store, active or not, by position, then by name.',
     filters: {},
     links: { getCategory: 'category_id', listProducts: 'category_id' },
-    ask: () => ({ sort: { position: 1, name: 1, _id: 1 } }),
   }),
   listEndpoint('coupon', {
     description: 'The coupons of the store, newest first.',
     filters: {
-      active: optional(oneOf(['true', 'false'], Flag), {
-        description: 'Only coupons that are switched on, or only those that are not.',
-      }),
+      active: ofField(
+        'active',
+        optional(flag, {
+          description: 'Only coupons that are switched on, or only those that are not.',
+        }),
+      ),
     },
     links: { getCoupon: 'coupon_id' },
-    ask: ({ active }) => ({
-      where: active === null ? {} : { active: active === 'true' },
-      sort: NEWEST_FIRST,
-    }),
   }),
   listEndpoint('customer', {
     description: 'The customers of the store by name: compared without accents and letter case.',
     filters: customerFilters,
     links: { listCustomerOrders: 'customer_id' },
-    ask: ({ search, ...range }) => ({
-      ...inOrderOf(RANK_TREES.customer),
-      created: createdBetween(range),
-      updated: updatedBetween(range),
+    ask: ({ search, ...bounds }) => ({
+      bounds,
       search: search === null ? null : searchTerms(search),
     }),
   }),
@@ -166,10 +130,9 @@ export default routePlugin([
     description:
       'The option groups of the store with their options, by name: compared without accents and letter case.',
     filters: {},
-    ask: () => ({ sort: { name_key: 1, _id: 1 } }),
   }),
   listEndpoint('order', {
-    description: 'The orders of the store, newest first. To follow them, ask `/api/order/changes`.',
+    description: 'The orders of the store, newest first. To follow them, use `/api/order/changes`.',
     filters: orderFilters,
     links: { getOrder: 'order_id' },
     ask: (values) => ordersOf('anyone', values),
@@ -179,24 +142,18 @@ export default routePlugin([
       'The products of the store, active or not: by the position of their category (those without a known one last), ' +
       'then by their own, then by name.',
     filters: {
-      category_id: optional(id, {
-        description: 'Only products that name this category.',
-        example: 'k1',
-      }),
+      category_id: ofField(
+        'category_id',
+        optional(id, { description: 'Only products that name this category.', example: 'k1' }),
+      ),
       ...updatedRange,
     },
     links: { getProduct: 'product_id' },
     // A category that moves changes the order of products.
     ordered: ['category'],
-    ask: ({ category_id: category, ...range }, { storeId }) => ({
-      updated: updatedBetween(range),
-      ...(category === null
-        ? { sortKeyStages: withPlaces(storeId), sort: { place: 1, ...WITHIN_CATEGORY } }
-        : {
-            where: { category_id: category },
-            sort: WITHIN_CATEGORY,
-            selectiveIndex: SEGMENT_INDEX,
-          }),
+    ask: ({ category_id: category, ...bounds }) => ({
+      list: category === null ? LISTS.product : LISTS.productsOfCategory,
+      bounds,
     }),
   }),
   listEndpoint('review', {
@@ -208,26 +165,12 @@ export default routePlugin([
       ...createdRange,
     },
     links: { getReview: 'review_id' },
-    ask: ({ rating, ...created }) => ({
-      ...inOrderOf(RANK_TREES.review),
-      facets: reviewFacets(rating),
-      created: createdBetween(created),
-      createdKey: 'rank_key',
-    }),
+    ask: ({ rating, ...bounds }) => ({ facets: reviewFacets(rating), bounds }),
   }),
   dataEndpoint({
     path: '/api/customer/order-list/',
     scopes: ['crm', 'order'],
-    parameters: {
-      ...paging,
-      ...orderFilters,
-      customer_id: optional(id, {
-        description:
-          'Only orders that name this customer, whether or not there still is a record of them. Of a customer with many ' +
-          'thousand orders, counting them takes longer than in other lists.',
-        example: 'c204',
-      }),
-    },
+    parameters: { ...paging, ...customerOrderFilters },
     operationId: 'listCustomerOrders',
     tag: 'Customers',
     summary: 'List the orders of customers',
@@ -237,9 +180,10 @@ export default routePlugin([
     answer: listOf(OrderSummary),
     links: { getOrder: 'order_id' },
     dependsOn: ['order'],
-    read: (view, { page: number, page_size: pageSize, customer_id: customerId, ...filters }) => {
-      const wanted = ordersOf(customerId === null ? 'a customer' : { customerId }, filters);
-      return readList(view, listRequest({ entity: 'order', ...wanted, page: number, pageSize }));
+    read: (view, { page: number, page_size: pageSize, ...values }) => {
+      const wanted = ordersOf(values.customer_id === null ? 'a customer' : 'one customer', values);
+      const where = conditionsOf(customerOrderFilters, values);
+      return readList(view, { ...wanted, where, page: number, pageSize });
     },
   }),
 ]);

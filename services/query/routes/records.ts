@@ -102,7 +102,7 @@ export default routePlugin([
     tag: 'Store',
     summary: 'Get the store',
     description:
-      'The store that the key belongs to. Its `timezone_offset` gives every date-time of this API its meaning. 404 ' +
+      'The store that the key belongs to. Its `timezone_offset` says how to read every date-time of this API. 404 ' +
       'until the store’s own record has arrived.',
     answer: StoreInfo,
     mayBeMissing: true,

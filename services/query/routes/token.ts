@@ -23,7 +23,7 @@ const tokenRoute: Route = {
     const { lifetimeSeconds } = services.config.tokens;
     // 400 invalid_request
     const form = readForm(request.headers['content-type'], request.body, queryOf(request));
-    // 401 invalid_client, 429 slow_down, 400 unauthorized_client; where nothing below can fail, the
+    // 401 invalid_client, 429 slow_down, 400 unauthorized_client; if nothing below can fail, the
     // session is stored by the same decision
     const sessionId = newSessionId();
     const isSupported = form.grantType === GRANT_TYPE;

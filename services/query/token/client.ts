@@ -23,7 +23,8 @@ import { decode } from '../parameters/read.ts';
 import { type LiveAccessSources, redisScript, runScript } from '../access/live-access.ts';
 import type { Client } from '../access/tokens.ts';
 import { Refused } from '../responses/refusal.ts';
-import type { ClientAddress, FailedAuthentications } from './failed-authentications.ts';
+import type { ClientAddress } from '../access/client-address.ts';
+import type { FailedAuthentications } from './failed-authentications.ts';
 import { INVALID_CLIENT, tooManyTokens, UNAUTHORIZED_CLIENT } from './form.ts';
 
 interface Credentials {
@@ -43,7 +44,7 @@ export interface ClientSources extends Omit<LiveAccessSources, 'quota'> {
   addressOf: ClientAddress;
   maxTokens: number;
   environments: readonly string[];
-  readKey: ReadOne<AccessKey>;
+  readKey: ReadOne<string, AccessKey>;
 }
 
 /** Why authentication failed, for operators. If several apply, the first counts. */
@@ -79,7 +80,7 @@ function readCredentials(header = '') {
   return { decoded, candidates: isSame ? [asSent] : [asSent, decoded] };
 }
 
-/** More encodings of encodings are no client's. */
+/** No client sends more encodings of encodings. */
 const MAX_DECODINGS = 8;
 
 /**
@@ -101,20 +102,21 @@ const MAX_KEYS = 1_000;
 
 /**
  * Makes the read of keys. Requests that come during a read share the next one, so that a flood of
- * failures costs few reads. If a former primary returns an older version than Redis has, Redis
+ * failures costs few reads. If a deposed primary returns an older version than Redis has, Redis
  * stores no session.
  */
 export function keyReader(
   { keys }: ControlCollections,
-  withDeadline: WithDeadline,
-): ReadOne<AccessKey> {
+  readDeadline: WithDeadline,
+): ReadOne<string, AccessKey> {
   const read = async (ids: readonly string[]) => {
-    const found = await withDeadline((signal) =>
+    const found = await readDeadline((signal) =>
       keys.find({ _id: { $in: [...ids] } }, { batchSize: MAX_KEYS + 1, signal }).toArray(),
     );
-    return new Map(found.map((key) => [key._id, key]));
+    const byId = new Map(found.map((key) => [key._id, key]));
+    return ids.map((id) => byId.get(id));
   };
-  return batched(read, { underWay: 1, ids: MAX_KEYS });
+  return batched(read, { underWay: 1, requests: MAX_KEYS });
 }
 
 /** Minimum response time of a failure; hides timing differences. */
@@ -131,7 +133,7 @@ export function authenticateClient(sources: ClientSources) {
   return async (
     { raw, headers }: FastifyRequest,
     session: WantedSession | null,
-    withDeadline: WithDeadline,
+    requestDeadline: WithDeadline,
   ): Promise<Client> => {
     const { decoded, candidates } = readCredentials(headers.authorization);
     const address = sources.addressOf(raw.socket.remoteAddress, headers['x-forwarded-for']);
@@ -141,13 +143,14 @@ export function authenticateClient(sources: ClientSources) {
     const limitChecked = attempt.refuseIfOverLimit();
     for (let reads = 0; reads < MAX_READS; reads += 1) {
       const [found] = await Promise.all([
-        Promise.all(candidates.map((one) => findKey(sources, one, withDeadline))),
+        Promise.all(candidates.map((one) => findKey(sources, one, requestDeadline))),
         // Awaited before the decision: beyond the limit a client must not learn whether its secret
         // is right.
         limitChecked,
       ]);
       const key = found.find(({ failure }) => failure === null)?.key ?? null;
-      const answer = key === null ? null : await storeSession(sources, key, session, withDeadline);
+      const answer =
+        key === null ? null : await storeSession(sources, key, session, requestDeadline);
       if (answer === 'out_of_date') continue;
       if (answer !== null && answer !== 'key_revoked') return answer;
       const failures = answer === null ? found : [{ clientId: key?._id ?? '', failure: answer }];
@@ -166,9 +169,9 @@ export function authenticateClient(sources: ClientSources) {
 async function findKey(
   { environments, readKey }: ClientSources,
   { clientId, clientSecret }: Credentials,
-  withDeadline: WithDeadline,
+  requestDeadline: WithDeadline,
 ): Promise<{ clientId: string; key: AccessKey | null; failure: Failure | null }> {
-  const key = await withDeadline((signal) => readKey(clientId, signal));
+  const key = await requestDeadline((signal) => readKey(clientId, signal));
   const isRight = secretMatches(clientSecret, key === null ? [] : validSecrets(key));
   const failureOf = () => {
     if (key === null) return 'client_unknown';
@@ -225,7 +228,7 @@ async function storeSession(
   { gates, prefix, maxTokens, control }: ClientSources,
   key: AccessKey,
   wanted: WantedSession | null,
-  withDeadline: WithDeadline,
+  requestDeadline: WithDeadline,
 ): Promise<Client | 'key_revoked' | 'out_of_date'> {
   const { _id: clientId, environment, store_id: storeId, scopes } = key;
   if (key.status !== 'active')
@@ -257,7 +260,7 @@ async function storeSession(
     case 'key_revoked':
       return outcome;
     default: {
-      const store = await withDeadline((signal) =>
+      const store = await requestDeadline((signal) =>
         control.stores.findOne({ _id: storeAccessId(environment, storeId) }, { signal }),
       );
       const state = publishedState(prefix, environment, storeId, store);

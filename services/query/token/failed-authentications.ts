@@ -3,36 +3,32 @@
  * from one address, of an address, and of a client. Only the first refuses a right secret, so an
  * attacker cannot lock out a client at another address. The others lower its limit.
  */
-import ipaddr from 'ipaddr.js';
 import { hash } from 'node:crypto';
-import type { IncomingMessage } from 'node:http';
-import type { Redis } from 'ioredis';
 import { LRUCache } from 'lru-cache';
 import type { Counter } from 'prom-client';
-import { RateLimiterRedis } from 'rate-limiter-flexible';
-import { isIP } from 'node:net';
 import type { Config } from '#shared/config.ts';
 import { nodeFor, type RedisRouter } from '#shared/redis-masters.ts';
-import { bearerToken } from '../access/live-access.ts';
-import type { TokenClaims } from '../access/tokens.ts';
+import { addressGroup } from '../access/client-address.ts';
+import { redisScript, runScript } from '../access/live-access.ts';
 import { type Refusal, Refused } from '../responses/refusal.ts';
 import { INVALID_CLIENT, tooManyFailures } from './form.ts';
 
 export type FailedAuthentications = ReturnType<typeof createFailedAuthentications>;
 
 /**
- * The library's script, but for one thing: it also repairs an expiry that is longer than the
- * window. The clock was set back then, or another server's clock counts now.
+ * Counts within a window, and repairs an expiry that is longer: the clock was set back then, or
+ * another server's clock counts now.
  */
-const COUNT = `
-redis.call('set', KEYS[1], 0, 'EX', ARGV[2], 'NX')
-local consumed = redis.call('incrby', KEYS[1], ARGV[1])
-local ttl = redis.call('pttl', KEYS[1])
-if ttl == -1 or ttl > ARGV[2] * 1000 then
-  redis.call('expire', KEYS[1], ARGV[2])
-  ttl = 1000 * ARGV[2]
+const COUNT = redisScript(`
+local window = ARGV[1]
+redis.call('set', KEYS[1], 0, 'ex', window, 'nx')
+local consumed = redis.call('incr', KEYS[1])
+local milliseconds = redis.call('pttl', KEYS[1])
+if milliseconds == -1 or milliseconds > window * 1000 then
+  redis.call('expire', KEYS[1], window)
+  milliseconds = window * 1000
 end
-return {consumed, ttl}`;
+return {consumed, milliseconds}`);
 
 /**
  * The limit of a client at an address while the count of that address, or of that client, is
@@ -49,23 +45,14 @@ export function createFailedAuthentications(
 ) {
   const { windowSeconds, perClientAndAddress, perAddress, perClient } = settings;
   const cautious = Math.min(CAUTIOUS, perClientAndAddress);
-  const counters = new WeakMap<Redis, RateLimiterRedis>();
-  // Asynchronous, so that it never throws while others are under way.
   const count = async (key: string) => {
-    const storeClient = nodeFor(redis, key);
-    let failures = counters.get(storeClient);
-    if (failures === undefined) {
-      failures = new RateLimiterRedis({
-        storeClient,
-        keyPrefix: '',
-        points: perClientAndAddress,
-        duration: windowSeconds,
-        rejectIfRedisNotReady: true,
-        customIncrTtlLuaScript: COUNT,
-      });
-      counters.set(storeClient, failures);
-    }
-    return failures.penalty(key);
+    const [consumed, milliseconds] = await runScript(
+      nodeFor(redis, key),
+      COUNT,
+      [key],
+      [windowSeconds],
+    );
+    return { consumed: Number(consumed), milliseconds: Number(milliseconds) };
   };
   const read = async (key: string) => Number((await nodeFor(redis, key).get(key)) ?? 0);
   const windowMs = windowSeconds * 1_000;
@@ -128,10 +115,9 @@ export function createFailedAuthentications(
           count(keys.address),
           count(keys.client),
         ]);
-        if (pair.consumedPoints > perClientAndAddress)
-          return refusePair(keys.pair, pair.msBeforeNext);
-        if (ofAddress.consumedPoints > perAddress) return slow('address', ofAddress.msBeforeNext);
-        if (ofClient.consumedPoints > perClient) return slow('client', ofClient.msBeforeNext);
+        if (pair.consumed > perClientAndAddress) return refusePair(keys.pair, pair.milliseconds);
+        if (ofAddress.consumed > perAddress) return slow('address', ofAddress.milliseconds);
+        if (ofClient.consumed > perClient) return slow('client', ofClient.milliseconds);
         counter.inc({ limit: 'none' });
         return INVALID_CLIENT;
       },
@@ -150,96 +136,5 @@ function keysOf(prefix: string, clientId: string, address: string | undefined) {
     pair: `${tag}:client:${client}`,
     address: `${tag}:address`,
     client: `${prefix}:{failed:client:${client}}`,
-  };
-}
-
-export type ClientAddress = (
-  peer: string | undefined,
-  forwardedFor: string | string[] | undefined,
-) => string | undefined;
-
-/**
- * @param trusted networks of proxies.
- * @param unreadable called once, with a proxy that forwarded something other than an address.
- */
-export function clientAddresses(
-  trusted: readonly string[],
-  unreadable: (proxy: string) => void,
-): ClientAddress {
-  if (trusted.length === 0) return (peer) => peer;
-  const networks = { trusted: trusted.map((text) => networkOf(text)) };
-  const isTrusted = (address: string) =>
-    ipaddr.subnetMatch(parseAddress(address), networks, 'other') === 'trusted';
-  let isReported = false;
-  return (peer, forwardedFor) => {
-    if (peer === undefined || isIP(peer) === 0) return peer;
-    const entries = [forwardedFor ?? []].flat().join(',').split(',').reverse();
-    let nearest = peer;
-    for (const entry of entries) {
-      const text = entry.trim();
-      if (text === '') continue;
-      if (!isTrusted(nearest)) break;
-      const address = readAddress(text);
-      if (address === null) {
-        // The proxy that sent it is the nearest known address.
-        if (!isReported) unreadable(nearest);
-        isReported = true;
-        break;
-      }
-      nearest = address;
-    }
-    return nearest;
-  };
-}
-
-/** The address in an entry, which may have a port, brackets or quotes; `null` for anything else. */
-function readAddress(entry: string): string | null {
-  const text = /^"(.*)"$/.exec(entry)?.[1] ?? entry;
-  const address =
-    /^\[([^\]]*)\](?::\d{1,5})?$/.exec(text)?.[1] ??
-    /^((?:::ffff:)?[\d.]+):\d{1,5}$/i.exec(text)?.[1] ??
-    text;
-  return isIP(address) === 0 ? null : address;
-}
-
-/**
- * The zone of a link-local address (`%eth0`) is left out: ipaddr.js throws at some that Node
- * accepts.
- */
-function parseAddress(address: string) {
-  return ipaddr.process(address.split('%', 1)[0] ?? '');
-}
-
-function networkOf(text: string): [ipaddr.IPv4 | ipaddr.IPv6, number] {
-  if (text.includes('/')) return ipaddr.parseCIDR(text);
-  const parsed = ipaddr.process(text);
-  return [parsed, parsed.kind() === 'ipv4' ? 32 : 128];
-}
-
-/**
- * The address of a client, or its /64 network of IPv6. IPv4 as IPv6 (`::ffff:203.0.113.9`) is the
- * same address.
- */
-export function addressGroup(address: string | undefined): string {
-  if (address === undefined || isIP(address) === 0) return 'unknown';
-  const parsed = parseAddress(address);
-  if (parsed instanceof ipaddr.IPv4) return parsed.toString();
-  const network = parsed.parts.slice(0, 4).map((part) => part.toString(16));
-  return `${network.join(':')}::/64`;
-}
-
-/**
- * Names the sender, among which waiting requests are shared out: the store of a token verified
- * before, else the address.
- */
-export function senders(
-  claimsOf: (token: string) => TokenClaims | undefined,
-  addressOf: ClientAddress,
-): (request: IncomingMessage) => string {
-  return ({ headers, socket }) => {
-    const token = bearerToken(headers.authorization);
-    const claims = token === null ? undefined : claimsOf(token);
-    if (claims !== undefined) return `store ${claims.environment} ${claims.storeId}`;
-    return `address ${addressGroup(addressOf(socket.remoteAddress, headers['x-forwarded-for']))}`;
   };
 }

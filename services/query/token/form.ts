@@ -53,7 +53,7 @@ function refuseCredentials(pairs: readonly Pair[]): void {
 
 /**
  * The scopes asked for, each once, in the order of `SCOPES`; without a request all held. `null`
- * where one is not held.
+ * if one is not held.
  */
 export function scopesWithin(requested: string | null, held: readonly Scope[]): Scope[] | null {
   if (requested === null) return SCOPES.filter((scope) => held.includes(scope));
@@ -102,7 +102,7 @@ export const tooManyFailures = (milliseconds: number, windowSeconds: number) =>
 
 /** @param milliseconds until one of the live tokens ends. */
 export const tooManyTokens = (milliseconds: number) =>
-  slowDown('the key has as many live tokens as it may', 'too_many_tokens', milliseconds);
+  slowDown('the key has the maximum number of live tokens', 'too_many_tokens', milliseconds);
 
 /** `slow_down` is from RFC 8628 section 3.5. */
 function slowDown(

@@ -10,17 +10,13 @@ import {
 } from '../../read-models/collections.ts';
 import { EXACT } from '../../read-models/local-time.ts';
 import { isReversible, SHIFTED_FIELDS } from '../../records/stored-json.ts';
-import { campaign } from '../../records/campaign.ts';
-import { category, optionGroup, product } from '../../records/catalog.ts';
-import { coupon } from '../../records/coupon.ts';
-import { customer } from '../../records/customer.ts';
 import type { Told } from '../../records/field.ts';
-import { order } from '../../records/order.ts';
 import type { RecordDescription } from '../../records/record.ts';
-import { review } from '../../records/review.ts';
-import { store } from '../../records/store.ts';
+import { RECORDS } from '../../records/records.ts';
 import { alphanumericOf, digitsOf, foldName } from '../../read-models/search-texts.ts';
 import { nameKey, timeKey, orderFacet, reviewFacet } from '../../read-models/rank-tree/keys.ts';
+
+const { store, customer, order, review, coupon, campaign, category, product } = RECORDS;
 
 type ToldOf<E extends EntityName> = ChangeTo<E> & ProjectionContext & { state: EntityStates[E] };
 
@@ -36,7 +32,7 @@ export interface ProjectionContext {
 type CommonField = '_id' | 'store_id' | 'sequence' | 'offset';
 
 interface Projection<E extends EntityName> {
-  /** The fields of the document that not all documents have. */
+  /** The fields of the document that not all documents have, but those by which lists are filtered. */
   project: (told: ToldOf<E>) => Omit<Unplaced<Documents[E]>, CommonField>;
   customerOf?: (state: EntityStates[E]) => string | null;
 }
@@ -116,7 +112,6 @@ const reviewProjection: Projection<'review'> = {
 
 const couponProjection: Projection<'coupon'> = {
   project: (told) => ({
-    active: told.state.active,
     created_at: new Date(checkedInstant(told.state.created_at)),
     ...bodies(coupon, told),
   }),
@@ -124,7 +119,6 @@ const couponProjection: Projection<'coupon'> = {
 
 const campaignProjection: Projection<'campaign'> = {
   project: (told) => ({
-    status: told.state.status,
     created_at: new Date(checkedInstant(told.state.created_at)),
     ...bodies(campaign, told),
   }),
@@ -175,7 +169,7 @@ interface ShownOption {
 
 const optionGroupProjection: Projection<'option_group'> = {
   project(told) {
-    const group = optionGroup.all(told);
+    const group = RECORDS.option_group.all(told);
     const options = (group['options'] as ShownOption[]).sort(
       (a, b) => a.position - b.position || (a.id < b.id ? -1 : 1),
     );
@@ -226,12 +220,11 @@ export function documentOf(
   context: ProjectionContext,
 ): Unplaced<ReadModelDocument> {
   const { storeId, id, sequence } = change;
-  const fields = projectionOf(change).project({ ...change, ...context } as ToldOf<
-    typeof change.entity
-  >);
+  const told = { ...change, ...context } as ToldOf<typeof change.entity>;
   return Object.assign(
     { _id: documentId(storeId, id), store_id: storeId, sequence, offset: context.offset },
-    fields as Unplaced<ReadModelDocument>,
+    RECORDS[change.entity].filters(told),
+    projectionOf(change).project(told) as Unplaced<ReadModelDocument>,
   );
 }
 

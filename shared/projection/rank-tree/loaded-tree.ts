@@ -216,7 +216,7 @@ export interface TreeChange {
 /** By `<tree>/<store id>`. */
 export type TreeChanges = Map<string, TreeChange>;
 
-/** Notes the places of a record before and after. Places that it keeps are no change. */
+/** Notes the places of a record before and after. Places that it keeps are not a change. */
 export function noteMove(
   changes: TreeChanges,
   storeId: string,

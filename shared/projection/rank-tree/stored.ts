@@ -170,7 +170,7 @@ const LEAVES_A_WRITE = 500;
 
 /**
  * Removes the stored tree, and builds one of all records. @returns the tree, whose nodes are not
- * written yet; the texts of its leaves are. It has one leaf where there are no records.
+ * written yet; the texts of its leaves are. It has one leaf if there are no records.
  */
 export async function buildTree(transaction: TreeTransaction): Promise<LoadedTree> {
   const { db, session, tree, storeId } = transaction;

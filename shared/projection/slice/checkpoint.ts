@@ -1,6 +1,6 @@
 /**
  * Slices, applied in one transaction each, and checkpoints, the positions of partitions. A new
- * owner claims them from the former one.
+ * owner claims them from the previous one.
  */
 import { hash, randomUUID } from 'node:crypto';
 import type { ClientSession, Collection, Db, Filter, FindOptions } from 'mongodb';
@@ -145,10 +145,10 @@ export function checkpointId(topic: string, partition: number): string {
 
 /**
  * A process killed inside a transaction leaves it open on the server for a minute, with the checkpoint locked. The checkpoint names the
- * owner's session, which is killed here. With a former claim only if that still owns the checkpoint: otherwise a consumer that lost its
+ * owner's session, which is killed here. With a previous claim only if that still owns the checkpoint: otherwise a consumer that lost its
  * partition would kill its successor's session.
- * @param former the owner's own former claim, when it claims again after a failure; `null` at assignment.
- * @throws {StoreDataError} `fenced` when a former claim is no longer the owner's.
+ * @param former the owner's own previous claim, when it claims again after a failure; `null` at assignment.
+ * @throws {StoreDataError} `fenced` when a previous claim is no longer the owner's.
  */
 export async function claimCheckpoint(
   db: Db,

@@ -191,7 +191,7 @@ async function countStore(db: Db, session: ClientSession, storeId: string) {
       await records.findOne({ ...ofStore, feed_position: POSSIBLE }, last),
       await tombstones.findOne({ store_id: storeId, entity, feed_position: POSSIBLE }, last),
     ];
-    // 0 where none has one.
+    // 0 if none has one.
     const position = Math.ceil(Math.max(record?.feed_position ?? 0, tombstone?.feed_position ?? 0));
     kinds[entity] = { records: present, tombstones: gone, position };
   }
@@ -311,7 +311,7 @@ function stampOf(storeId: string, before: Partial<Stamp>, counted: CountedStore)
   return stamp;
 }
 
-/** Writes a tree's nodes anew. @returns its root; `null` where it has no records. */
+/** Writes a tree's nodes anew. @returns its root; `null` if it has no records. */
 async function rebuildTree(transaction: TreeTransaction): Promise<Root | null> {
   const { db, session, tree, storeId } = transaction;
   const nodes = nodesIn(db);

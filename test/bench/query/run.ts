@@ -32,11 +32,11 @@ interface QueryOptions {
   only?: string;
 }
 
-const ENCODINGS = ['gzip', 'identity'] as const;
+/** Ordinary clients send it. */
+const ENCODING = { 'accept-encoding': 'gzip' };
 
 interface RowResult {
   name: string;
-  encoding: (typeof ENCODINGS)[number];
   ours: SideResult;
   usual_way: SideResult;
   /** The median ratio of requests per second, ours divided by the usual one's. */
@@ -75,26 +75,24 @@ async function run(context: BenchContext, options: QueryOptions): Promise<{ rows
   const { requests_per_second: health } = await load(asked);
   const rows: RowResult[] = [];
   for (const row of wanted) {
-    for (const encoding of ENCODINGS) {
-      const sideOf = async (service: RunningService) => ({
-        ...(await sideFor(service, row, encoding, setup)),
-        mongod,
-      });
-      const pair = { ours: await sideOf(sides.ours), other: await sideOf(sides.usualWay) };
-      const stopWrites = row.isWritten ? writeOrders(installation, stores) : async () => undefined;
-      const measured = await measureInTurn(load, pair, {
-        ...options,
-        warmUpSeconds: WARM_UP_SECONDS,
-      });
-      await stopWrites();
-      const { other, ...result } = summarize(measured);
-      const cpuRatio = rounded(median(measured.map(cpuRatioOf)), 2);
-      const ofHealth = rounded(result.ours.requests_per_second / health, 2);
-      const named = { name: row.name, encoding, of_health: ofHealth };
-      rows.push({ ...named, usual_way: other, cpu_ratio: cpuRatio, ...result });
-      const rates = `${grouped(result.ours.requests_per_second)} / ${grouped(other.requests_per_second)} req/s`;
-      say(`${row.name}, ${encoding}: ${rates}, ${result.ratio}×, processor ${cpuRatio}×`);
-    }
+    const sideOf = async (service: RunningService) => ({
+      ...(await sideFor(service, row, setup)),
+      mongod,
+    });
+    const pair = { ours: await sideOf(sides.ours), other: await sideOf(sides.usualWay) };
+    const stopWrites = row.isWritten ? writeOrders(installation, stores) : async () => undefined;
+    const measured = await measureInTurn(load, pair, {
+      ...options,
+      warmUpSeconds: WARM_UP_SECONDS,
+    });
+    await stopWrites();
+    const { other, ...result } = summarize(measured);
+    const cpuRatio = rounded(median(measured.map(cpuRatioOf)), 2);
+    const ofHealth = rounded(result.ours.requests_per_second / health, 2);
+    const named = { name: row.name, of_health: ofHealth };
+    rows.push({ ...named, usual_way: other, cpu_ratio: cpuRatio, ...result });
+    const rates = `${grouped(result.ours.requests_per_second)} / ${grouped(other.requests_per_second)} req/s`;
+    say(`${row.name}: ${rates}, ${result.ratio}×, processor ${cpuRatio}×`);
   }
   return { rows };
 }
@@ -109,12 +107,11 @@ function cpuRatioOf({ ours, other }: Round): number {
 async function sideFor(
   { url, pid }: RunningService,
   { requests, isPoll }: MixedRow,
-  encoding: string,
   { tokens }: Setup,
 ): Promise<Side> {
   const headersOf = (storeId: string) => ({
     authorization: `Bearer ${tokens.get(storeId) ?? ''}`,
-    'accept-encoding': encoding,
+    ...ENCODING,
   });
   const sent = [];
   for (const { storeId, path } of requests) {
@@ -137,7 +134,7 @@ async function compareAnswers(
     const [ours = '', usualWay = ''] = await Promise.all(
       [sides.ours, sides.usualWay].map(async ({ url }) => {
         const answer = await fetch(`${url}${path}`, {
-          headers: { authorization, 'accept-encoding': 'gzip' },
+          headers: { authorization, ...ENCODING },
         });
         return answer.text();
       }),
@@ -181,7 +178,6 @@ function writeOrders(
 const SIDE = ['req/s', 'p99 ms', 'cpu µs', 'MongoDB µs'];
 const TITLES = [
   'request',
-  'encoding',
   ...SIDE,
   'usual: req/s',
   ...SIDE.slice(1),
@@ -195,11 +191,11 @@ function render({ rows }: { rows: readonly RowResult[] }): string {
   const verdict =
     behind.length === 0
       ? 'Faster in every row.'
-      : `Slower in ${behind.length} of ${rows.length} rows: ${behind.map(({ name, encoding }) => `${name}, ${encoding}`).join('; ')}.`;
+      : `Slower in ${behind.length} of ${rows.length} rows: ${behind.map(({ name }) => name).join('; ')}.`;
   return [table(TITLES, rows.map(cellsOf)), verdict].join('\n');
 }
 
-function cellsOf({ name, encoding, ours, usual_way: usualWay, ...row }: RowResult): string[] {
+function cellsOf({ name, ours, usual_way: usualWay, ...row }: RowResult): string[] {
   const { ratio, cpu_ratio: cpu, of_health: health } = row;
   const figures = [ours, usualWay].flatMap((side) => [
     grouped(side.requests_per_second),
@@ -207,14 +203,7 @@ function cellsOf({ name, encoding, ours, usual_way: usualWay, ...row }: RowResul
     grouped(side.cpu_ms * 1_000),
     grouped(side.mongodb_ms * 1_000),
   ]);
-  return [
-    name,
-    encoding,
-    ...figures,
-    `${ratio.toFixed(2)}×`,
-    `${cpu.toFixed(2)}×`,
-    health.toFixed(2),
-  ];
+  return [name, ...figures, `${ratio.toFixed(2)}×`, `${cpu.toFixed(2)}×`, health.toFixed(2)];
 }
 
 export const queryBench: Bench<QueryOptions, { rows: RowResult[] }> = {

@@ -42,7 +42,7 @@ describe('prepare', () => {
       const asked = await runCommand(env, 'prepare --partitions 12');
       expect([asked.code, asked.stderr]).toEqual([
         0,
-        `note: topic store-changes.${environment} has 3 partitions, not 12, and stays so (docs/deploying.md, "Scaling")\n`,
+        `note: topic store-changes.${environment} has 3 partitions, not 12, and keeps them (docs/deploying.md, "Scaling")\n`,
       ]);
       for (const args of [['prepare'], ['prepare', '-p', '3']]) {
         expect(await runCommand(env, args)).toMatchObject({ code: 0, stderr: '' });

@@ -6,10 +6,10 @@ import { batched } from '#query/batched.ts';
 function heldReads() {
   const begun: string[][] = [];
   const ends: (() => void)[] = [];
-  const readMany = async (ids: readonly string[]): Promise<Map<string, string>> => {
+  const readMany = async (ids: readonly string[]): Promise<string[]> => {
     begun.push([...ids]);
     await new Promise<void>((resolve) => ends.push(resolve));
-    return new Map(ids.map((id) => [id, id.toUpperCase()]));
+    return ids.map((id) => id.toUpperCase());
   };
   return { begun, readMany, end: () => ends.shift()?.() };
 }
@@ -17,7 +17,7 @@ function heldReads() {
 describe('batched reads', () => {
   it('never join a read in progress, and wait while the maximum number is in progress', async () => {
     const { begun, readMany, end } = heldReads();
-    const read = batched(readMany, { underWay: 2, ids: 10 });
+    const read = batched(readMany, { underWay: 2, requests: 10 });
     const found: Promise<string | null>[] = [];
     for (const id of ['a', 'a', 'b', 'c']) {
       found.push(read(id));
@@ -33,9 +33,21 @@ describe('batched reads', () => {
     expect(await Promise.all(found)).toEqual(['A', 'A', 'B', 'C']);
   });
 
+  it('read equal requests once, by their key', async () => {
+    const begun: string[][] = [];
+    const readMany = async (asked: readonly { id: string }[]) => {
+      begun.push(asked.map(({ id }) => id));
+      return asked.map(({ id }) => (id === 'none' ? undefined : id.toUpperCase()));
+    };
+    const read = batched(readMany, { underWay: 1, requests: 10 }, JSON.stringify);
+    const found = ['a', 'b', 'a', 'none'].map((id) => read({ id }));
+    expect(await Promise.all(found)).toEqual(['A', 'B', 'A', null]);
+    expect(begun).toEqual([['a', 'b', 'none']]);
+  });
+
   it('omit ids whose requests were aborted', async () => {
     const { begun, readMany, end } = heldReads();
-    const read = batched(readMany, { underWay: 1, ids: 2 });
+    const read = batched(readMany, { underWay: 1, requests: 2 });
     const givenUp = new AbortController();
     const first = read('a');
     await turn();

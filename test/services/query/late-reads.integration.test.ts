@@ -42,15 +42,15 @@ it('a late read opens nothing while MongoDB answers others, and many do not eith
   const timeoutMs = 3_000;
   const delayMs = 2_000;
   await using mongodb = await connected(timeoutMs);
-  const { withDeadline, ping, isAway } = mongodb;
+  const { readDeadline, ping, isAway } = mongodb;
   // Opens the connections: the first command of a new one would be late.
-  await Promise.all(Array.from({ length: 8 }, () => withDeadline(ping)));
+  await Promise.all(Array.from({ length: 8 }, () => readDeadline(ping)));
   proxy.slowDown(delayMs);
-  const late = Promise.allSettled(Array.from({ length: 3 }, () => withDeadline(never)));
+  const late = Promise.allSettled(Array.from({ length: 3 }, () => readDeadline(never)));
   const end = performance.now() + timeoutMs * 2;
   const answered = Array.from({ length: 4 }, async (_, index) => {
     await pause((index * delayMs) / 4);
-    while (performance.now() < end) expect(await withDeadline(ping)).toMatchObject({ ok: 1 });
+    while (performance.now() < end) expect(await readDeadline(ping)).toMatchObject({ ok: 1 });
   });
   await Promise.all(answered);
   expect((await late).map(({ status }) => status)).toEqual(
@@ -67,4 +67,16 @@ it('a read that runs alone may take longer than others, and ends with MongoDB', 
   await patiently(ping);
   proxy.freeze();
   await expect(patiently(never)).rejects.toThrow('MongoDB is away');
+});
+
+it('waits for slots neither prove that MongoDB answers nor outlast its absence', async () => {
+  await using mongodb = await connected(200);
+  const { readDeadline, slotDeadline, ping, isAway } = mongodb;
+  await readDeadline(ping);
+  proxy.freeze();
+  const waiting = expect(slotDeadline(never)).rejects.toThrow('MongoDB is away');
+  const reading = expect(readDeadline(ping)).rejects.toThrow('MongoDB');
+  while (!(await isAway())) await Promise.allSettled([slotDeadline(() => pause(1))]);
+  await Promise.all([waiting, reading]);
+  await expect(slotDeadline(never)).rejects.toThrow('MongoDB is away');
 });

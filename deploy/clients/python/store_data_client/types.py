@@ -14,7 +14,7 @@ Kind = Literal["store", "order", "customer", "review", "campaign", "coupon", "ca
 
 
 class Address(TypedDict):
-    """A postal address in Brazil; each field is `null` where it is not known."""
+    """A postal address in Brazil; each field is `null` if it is not known."""
 
     street: str | None
     number: str | None
@@ -184,7 +184,7 @@ class Customer(TypedDict):
     email: str | None
     # A calendar date, `YYYY-MM-DD`.
     birth_date: str | None
-    # Whether the customer agreed to be sent campaigns.
+    # Whether the customer agreed to receive campaigns.
     accepts_marketing: bool
     addresses: List[Address]
     created_at: LocalDateTime
@@ -204,7 +204,7 @@ class Menu(TypedDict):
     """What the store sells now: active categories, their active products and the options that can be chosen."""
 
     store_id: Id
-    # The newest `updated_at` of the categories and products shown; `null` where nothing is.
+    # The newest `updated_at` of the categories and products shown; `null` if none is.
     updated_at: LocalDateTime | None
     # In order of position.
     categories: List[MenuCategory]
@@ -235,7 +235,7 @@ class MenuProduct(TypedDict):
     description: str | None
     # The price of one, without options.
     price: Money
-    # Holds in place of `price` where there is one.
+    # Replaces `price`, if there is one.
     promotional_price: Money | None
     # Whether it is on sale.
     active: bool
@@ -308,7 +308,7 @@ class Order(TypedDict):
     order_type: OrderType
     # Where it was placed, such as `app`, `site` or `whatsapp`.
     sales_channel: str | None
-    # `null` where the order names nobody.
+    # `null` if the order names nobody.
     customer: OrderCustomer | None
     # The sum of the items’ quantities.
     item_count: int
@@ -319,18 +319,18 @@ class Order(TypedDict):
     discount: Money
     # What the customer pays.
     total: Money
-    # When the customer wants it, where it was ordered ahead.
+    # When the customer wants it, if it was ordered ahead.
     scheduled_for: LocalDateTime | None
     # When it was placed.
     created_at: LocalDateTime
     # When it changed last.
     updated_at: LocalDateTime
     items: List[OrderItem]
-    # `null` where nothing is delivered.
+    # `null` if nothing is delivered.
     delivery: OrderDelivery | None
     payments: List[OrderPayment]
     coupon: OrderCoupon | None
-    # The way so far, oldest first as the store sends it.
+    # The statuses so far, oldest first as the store sends them.
     status_history: List[OrderStatusChange]
     cancellation: OrderCancellation | None
     notes: str | None
@@ -354,7 +354,7 @@ class OrderCustomer(TypedDict):
     """Who ordered."""
 
     id: Id
-    # `null` also where the customer was deleted.
+    # `null` also if the customer was deleted.
     name: str | None
     phone: str | None
     # The CPF or CNPJ for the receipt.
@@ -365,7 +365,7 @@ class OrderCustomerSummary(TypedDict):
     """Who ordered."""
 
     id: Id
-    # `null` also where the customer was deleted.
+    # `null` also if the customer was deleted.
     name: str | None
     phone: str | None
 
@@ -438,7 +438,7 @@ class OrderSummary(TypedDict):
     order_type: OrderType
     # Where it was placed, such as `app`, `site` or `whatsapp`.
     sales_channel: str | None
-    # `null` where the order names nobody.
+    # `null` if the order names nobody.
     customer: OrderCustomerSummary | None
     # The sum of the items’ quantities.
     item_count: int
@@ -449,7 +449,7 @@ class OrderSummary(TypedDict):
     discount: Money
     # What the customer pays.
     total: Money
-    # When the customer wants it, where it was ordered ahead.
+    # When the customer wants it, if it was ordered ahead.
     scheduled_for: LocalDateTime | None
     # When it was placed.
     created_at: LocalDateTime
@@ -479,7 +479,7 @@ class Product(TypedDict):
     description: str | None
     # The price of one, without options.
     price: Money
-    # Holds in place of `price` where there is one.
+    # Replaces `price`, if there is one.
     promotional_price: Money | None
     # Whether it is on sale.
     active: bool
@@ -508,7 +508,7 @@ class ProductRecord(TypedDict):
     description: str | None
     # The price of one, without options.
     price: Money
-    # Holds in place of `price` where there is one.
+    # Replaces `price`, if there is one.
     promotional_price: Money | None
     # Whether it is on sale.
     active: bool
@@ -537,7 +537,7 @@ class ProductSummary(TypedDict):
     description: str | None
     # The price of one, without options.
     price: Money
-    # Holds in place of `price` where there is one.
+    # Replaces `price`, if there is one.
     promotional_price: Money | None
     # Whether it is on sale.
     active: bool
@@ -559,7 +559,7 @@ class Review(TypedDict):
     # The order that it is about.
     order_id: Id | None
     customer_id: Id | None
-    # `null` also where the customer was deleted.
+    # `null` also if the customer was deleted.
     customer_name: str | None
     rating: Rating
     comment: str | None
@@ -578,7 +578,7 @@ class ReviewSummary(TypedDict):
     # The order that it is about.
     order_id: Id | None
     customer_id: Id | None
-    # `null` also where the customer was deleted.
+    # `null` also if the customer was deleted.
     customer_name: str | None
     rating: Rating
     comment: str | None

@@ -120,7 +120,7 @@ volumeMounts:
 {{- end }}
 {{- end }}
 
-{{/* Over zones and machines, as far as it can be; each revision is spread for itself. */}}
+{{/* Over zones and machines, if possible; each revision is spread for itself. */}}
 {{- define "store-data.spread" -}}
 topologySpreadConstraints:
   {{- range list "topology.kubernetes.io/zone" "kubernetes.io/hostname" }}
@@ -142,7 +142,7 @@ startupProbe:
   periodSeconds: 1
   timeoutSeconds: 2
   failureThreshold: 120
-# Restarted only where the process itself does not work any longer.
+# Restarted only if the process itself does not work any longer.
 livenessProbe:
   httpGet: *live
   periodSeconds: 10

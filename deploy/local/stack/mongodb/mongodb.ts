@@ -29,7 +29,7 @@ export const mongodbPart: PartDefinition = {
     });
     const { setName, msg } = await client.db('admin').command({ hello: 1 });
     if (setName === undefined && msg !== 'isdbgrid')
-      throw new Error('it is no replica set, and transactions need one');
+      throw new Error('it is not a replica set, and transactions need one');
   },
 
   planContainer: ([port = 0]) => ({

@@ -22,7 +22,7 @@ export const redisPart: PartDefinition = {
 
   async checkAddress(address) {
     const read = readRedisAddress(address);
-    if (read === null) throw new Error('it is no address of Redis');
+    if (read === null) throw new Error('it is not an address of Redis');
     // One node that answers is enough.
     await Promise.any(read.nodes.map((node) => ping(read.urlOf(node)))).catch((error: unknown) => {
       throw error instanceof AggregateError ? error.errors[0] : error;

@@ -69,7 +69,7 @@ interface SecretFlags {
   secretStdin?: true | undefined;
 }
 
-/** The operator's own secret; `null` where one is generated. */
+/** The operator's own secret; `null` if one is generated. */
 async function importedSecret({
   clientId,
   secretFile,

@@ -7,7 +7,7 @@ it.each([
   ['token abc', /^the scheme of the Authorization header must be Bearer, not token: /],
   ['s3cr3t abc', /^the scheme of the Authorization header must be Bearer: /],
   ['abc', /^the Authorization header has no scheme: Authorization: Bearer /],
-  ['Bearer a b', /^what follows Bearer is not a token$/],
+  ['Bearer a b', /^the value after Bearer is not a token$/],
 ])('%s is named, and not quoted', (header, words) => {
   const told = bearerMissing(header);
   expect(told).toMatch(words);

@@ -7,7 +7,7 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 import { COLLECTIONS } from '#shared/read-models/collections.ts';
 import { ORDER_STATUSES } from '#shared/records/order.ts';
 import { ORDER_TYPES } from '#shared/records/store.ts';
-import { MAX_FILTERED } from '#query/lists/plan.ts';
+import { MAX_FILTERED } from '#query/lists/windows.ts';
 import { aCategory, aCustomer, anOrder, aProduct } from '#test/changes.ts';
 import { useQueryService } from '#test/hooks.ts';
 import { type ListQuery, Model } from '#test/model.ts';

@@ -30,6 +30,9 @@ class Response extends EventEmitter {
   }
 }
 
+let busyShare = 0;
+beforeEach(() => void (busyShare = 0));
+
 function start(
   whenBegun: (entry: AdmittedRequest | null, response: Response) => void = () => undefined,
 ) {
@@ -37,6 +40,7 @@ function start(
   const admission = new Admission({
     latencyMs: LATENCY_MS,
     senderOf: ({ headers }) => headers.host ?? '',
+    busyShare: () => busyShare,
     metrics: createMetrics(),
     logger: createLogger('query', 'silent'),
   });
@@ -84,6 +88,46 @@ describe('requests in flight', () => {
     const next = ask();
     await turns(1);
     expect(begun.at(-1)).toBe(next);
+  });
+});
+
+describe('requests of a sender with many', () => {
+  const FEW = 8;
+
+  it('begin a few at a time while others ask too and the event loop is busy, and are not refused', async () => {
+    const { begun, many, ask, turns } = start();
+    busyShare = 1;
+    ask('modest');
+    const greedy = many(MAX_IN_FLIGHT, 'greedy');
+    // Many in all: requests that wait so long are refused otherwise.
+    const modest = Array.from({ length: FEW }, (_, sender) => ask(`modest ${sender}`));
+    pass(LATENCY_MS);
+    end([...begun]);
+    await turns(10);
+    const inFlight = () => begun.filter((response) => greedy.includes(response)).length;
+    const before = inFlight();
+    pass(5 * LATENCY_MS);
+    ask('modest');
+    await turns(10);
+    expect(inFlight() - before).toBe(0);
+    end(begun.filter((response) => greedy.includes(response)));
+    await turns(10);
+    expect(inFlight() - before).toBe(FEW);
+    expect(modest.every((response) => begun.includes(response))).toBe(true);
+    expect(refusedOf(greedy)).toEqual([]);
+  });
+
+  it.each([
+    ['the event loop is not busy', 0.5, 'modest'],
+    ['it asks alone', 1, 'greedy'],
+  ])('all begin while %s', async (_when, share, other) => {
+    const { begun, many, ask, turns } = start();
+    busyShare = share;
+    ask(other);
+    pass(LATENCY_MS);
+    const greedy = many(MAX_IN_FLIGHT - 1, 'greedy');
+    await turns(10);
+    expect(begun.filter((response) => greedy.includes(response))).toEqual(greedy);
   });
 });
 

@@ -4,8 +4,9 @@
  */
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import type { Db } from 'mongodb';
-import { MAX_FILTERED } from '#query/lists/plan.ts';
+import { MAX_FILTERED } from '#query/lists/windows.ts';
 import {
+  batchesOf,
   type Bound,
   type BoundQuestion,
   COMBINATIONS,
@@ -17,11 +18,9 @@ import {
 } from '#test/bound-stores.ts';
 import { LISTS } from '#test/contract-bounds.ts';
 import { useQueryService } from '#test/hooks.ts';
-import type { TestChange } from '#test/query-service.ts';
 import { readModels } from '#test/read-models.ts';
 import { withSmallTrees } from '#test/small-trees.ts';
 
-const MAX_BATCH_BYTES = 8 * 1_048_576;
 const LEAF = 16;
 afterAll(withSmallTrees(LEAF, 4));
 const service = useQueryService({ partitions: 1 });
@@ -71,22 +70,6 @@ beforeAll(async () => {
   await db.createCollection('system.profile', { capped: true, size: 16 * 1_048_576 });
   await db.command({ profile: 2 });
 });
-
-/** As many changes as fit into one request to Kafka. */
-function* batchesOf(changes: Iterable<TestChange>): Generator<TestChange[]> {
-  let batch: TestChange[] = [];
-  let bytes = 0;
-  for (const change of changes) {
-    const length = Buffer.byteLength(JSON.stringify(change.data)) + 500;
-    if (bytes + length > MAX_BATCH_BYTES) {
-      yield batch;
-      [batch, bytes] = [[], 0];
-    }
-    batch.push(change);
-    bytes += length;
-  }
-  yield batch;
-}
 
 interface Cost {
   documents: number;

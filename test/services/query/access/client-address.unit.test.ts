@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import { expect, it, vi } from 'vitest';
-import { addressGroup, clientAddresses, senders } from '#query/token/failed-authentications.ts';
+import { addressGroup, clientAddresses, senders } from '#query/access/client-address.ts';
 
 const PROXY = '10.0.0.1';
 const unreadable = vi.fn<(proxy: string) => void>();
