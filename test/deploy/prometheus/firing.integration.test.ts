@@ -37,7 +37,7 @@ async function test(tests: object[]): Promise<void> {
   expect(await runRules(promtool ?? '', tests)).toBe('');
 }
 
-it('has a scenario for every alert', () => {
+it('there is a scenario for every alert', () => {
   expect(SCENARIOS.map(({ alert }) => alert).toSorted()).toEqual(
     alerts.map(({ alert }) => alert).toSorted(),
   );

@@ -161,7 +161,7 @@ describe('quota show', () => {
   });
 });
 
-it('refuses an unknown environment, and writes nothing if Redis is unreachable', async () => {
+it('`quota set` refuses an unknown environment, and writes nothing if Redis is unreachable', async () => {
   await expectRefused(command('set -e nowhere -s s1 --requests 1'), 'configured: ', 2);
   const env = { ...service.installation.env, REDIS_URL: 'redis://127.0.0.1:1' };
   const setting = runCommand(env, `quota set -e ${environment()} -s away --requests 1`);

@@ -38,7 +38,7 @@ const bare = {
   value_bytes: expect.any(Number),
 };
 
-it('is skipped by an operator if another transaction holds its documents', async () => {
+it('a message that always fails is skipped by an operator if another transaction holds its documents', async () => {
   await publish('s1', 'before');
   await caughtUp(installation);
   const db = await readModels(installation);

@@ -90,7 +90,7 @@ describe.each(await testableSources())('from source %s', (source) => {
   }
 });
 
-test('names an address that does not answer before it starts any server', async () => {
+test('a stack names an address that does not answer before it starts any server', async () => {
   const { KAFKA_BROKERS: _, ...rest } = process.env;
   const lines: string[] = [];
   const env = { ...rest, STACK_SOURCE: '', MONGODB_URI: 'mongodb://127.0.0.1:1' };
@@ -101,7 +101,7 @@ test('names an address that does not answer before it starts any server', async 
   expect(lines.filter((line) => line.startsWith('kafka:'))).toEqual([]);
 });
 
-test('uses given addresses that answer', async () => {
+test('a stack uses given addresses that answer', async () => {
   const { KAFKA_BROKERS, MONGODB_URI, REDIS_URL } = process.env;
   const env = { ...process.env, STACK_SOURCE: '' };
   const stack = await startStack({ dataFolder, env, log: () => undefined });
@@ -116,7 +116,7 @@ test('uses given addresses that answer', async () => {
   await expect(client.db().admin().ping()).resolves.toEqual(expect.objectContaining({ ok: 1 }));
 });
 
-test('says what to install, part by part, on a machine without any source', async () => {
+test('a stack says what to install, part by part, on a machine without any source', async () => {
   const env = {
     PATH: '/nowhere',
     STACK_SOURCE: 'program',

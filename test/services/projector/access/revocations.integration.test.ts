@@ -20,7 +20,7 @@ function key(subject: string, sequence: number, data: object, storeId = 's1') {
 const statusOf = async (clientId: string) =>
   (await controlCollections(control()).keys.findOne({ _id: clientId }))?.status;
 
-it('takes effect at any place in a slice, even before its key is created', async () => {
+it('a revocation takes effect at any place in a slice, even before its key is created', async () => {
   const revoked = { ...ACTIVE, secret_expires_at: { [HASH]: null }, status: 'revoked' };
   await service.installation.publishAccess([
     key('behind', 10, ACTIVE),
@@ -40,7 +40,7 @@ it('takes effect at any place in a slice, even before its key is created', async
   expect(await letters().countDocuments()).toBe(0);
 });
 
-it('of a key of another store or environment is poison and ends nothing', async () => {
+it('a revocation of a key of another store or environment is poison and ends nothing', async () => {
   await service.setKey({ clientId: 'bound' });
   const { environments } = service.installation.config;
   await service.installation.publishAccess([key('bound', 99, { status: 'revoked' }, 's2')]);

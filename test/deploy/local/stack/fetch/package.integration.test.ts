@@ -46,7 +46,7 @@ function makePackage(content: string, fetched = content): Package & { fetches: n
   };
 }
 
-test('is downloaded once', async () => {
+test('a package is downloaded once', async () => {
   const wanted = makePackage('the server');
   const first = await ensurePackage(wanted, context);
   expect(readFileSync(join(first, 'server'), 'utf8')).toBe('the server');
@@ -57,7 +57,7 @@ test('is downloaded once', async () => {
 test.each([
   ['a flipped byte', (file: string) => writeFileSync(file, 'thE server')],
   ['a missing file', (file: string) => rmSync(file)],
-])('is fetched again after %s in the cache', async (_, damage) => {
+])('a package is fetched again after %s in the cache', async (_, damage) => {
   const wanted = makePackage('the server');
   const cached = await ensurePackage(wanted, context);
   damage(join(cached, 'server'));
@@ -67,7 +67,7 @@ test.each([
   expect(readdirSync(join(folder, 'cache'))).toHaveLength(1);
 });
 
-test('is refused when its checksum differs, and leaves nothing in the cache', async () => {
+test('a package is refused when its checksum differs, and leaves nothing in the cache', async () => {
   const wanted = makePackage('the server', 'another server');
   await expect(ensurePackage(wanted, context)).rejects.toThrow(
     'what was fetched is not server 1: server differs',
@@ -75,7 +75,7 @@ test('is refused when its checksum differs, and leaves nothing in the cache', as
   expect(readdirSync(join(folder, 'cache'))).toEqual([]);
 });
 
-test('leaves nothing of a download whose process ends', async () => {
+test('the cache keeps nothing of a download whose process ends', async () => {
   const begun = Promise.withResolvers<void>();
   const unfinished = {
     ...makePackage('the server'),
@@ -91,7 +91,7 @@ test('leaves nothing of a download whose process ends', async () => {
   expect(existsSync(join(folder, 'cache'))).toBe(false);
 });
 
-test('is complete for parallel downloads, even over a damaged copy', async () => {
+test('a package is complete for parallel downloads, even over a damaged copy', async () => {
   const wanted = makePackage('the server');
   const several = () =>
     Promise.all(Array.from({ length: 8 }, () => ensurePackage(wanted, context)));
