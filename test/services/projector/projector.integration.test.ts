@@ -1,9 +1,10 @@
 import { describe, expect, it } from 'vitest';
 import { changesTopic } from '#shared/events/topics.ts';
 import { generationGroup } from '#shared/read-models/generation.ts';
-import { orderEvent } from '#test/events.ts';
+import { orderEvent, orderMessage } from '#test/events.ts';
 import { useInstallation, useProjector } from '#test/hooks.ts';
-import { caughtUp } from '#test/read-models.ts';
+import { eventually } from '#test/installation.ts';
+import { caughtUp, idsIn, readModels } from '#test/read-models.ts';
 import { endsOf, withAdmin } from '#test/topics.ts';
 
 describe('projector', () => {
@@ -25,5 +26,20 @@ describe('projector', () => {
       );
     };
     await expect.poll(told, { timeout: 120_000 }).toEqual(await endsOf(kafka, topic));
+  });
+
+  it('applies partitions that its topic gets while it runs', async () => {
+    const { environment, kafka } = installation;
+    const topic = changesTopic(environment);
+    const topicPartitions = [{ topic, count: 4 }];
+    await withAdmin(kafka, (admin) => admin.createPartitions({ topicPartitions }));
+    await eventually('the producer knows the partition', () =>
+      installation.send(topic, [{ ...orderMessage('added'), partition: 3 }]).then(
+        () => true,
+        () => false,
+      ),
+    );
+    await caughtUp(installation);
+    expect(await idsIn(await readModels(installation), 'orders')).toContain('s1/added');
   });
 });
