@@ -60,7 +60,7 @@ const kafkaServers = {
     }),
     caFile: optional('KAFKA_TLS_CA_FILE', anyText, {
       meaning:
-        'File with the certificates (PEM) of the brokers’ authorities; the system’s when empty.',
+        'File with the certificates (PEM) of the brokers’ authorities; if empty, the system’s.',
     }),
     ...certificateOf('KAFKA_TLS', 'File with our own certificate for Kafka, if it requires one.'),
   }),
@@ -70,7 +70,7 @@ const kafkaServers = {
       oneOf('plain', 'scram-sha-256', 'scram-sha-512', 'oauthbearer'),
       {
         meaning:
-          'Authentication: `plain`, `scram-sha-256`, `scram-sha-512` or `oauthbearer`; none when empty.',
+          'Authentication: `plain`, `scram-sha-256`, `scram-sha-512` or `oauthbearer`; if empty, none.',
       },
     ),
     ...userOf(
@@ -192,7 +192,7 @@ const settings = Type.Object({
     }),
     serviceName: optional('OTEL_SERVICE_NAME', anyText, {
       meaning:
-        'Name of the service in traces; `store-data-query` and `store-data-projector` when empty.',
+        'Name of the service in traces; `store-data-query` and `store-data-projector` if empty.',
     }),
     resource: setting('OTEL_RESOURCE_ATTRIBUTES', pairs, '', {
       meaning: 'Attributes of every span, such as `deployment.environment.name=staging`.',
@@ -227,7 +227,7 @@ const settings = Type.Object({
       meaning: 'Milliseconds after which spans are sent, unless there are 512 before.',
     }),
     queuedSpans: setting('OTEL_BSP_MAX_QUEUE_SIZE', wholeNumber(1, 1_000_000), '2048', {
-      meaning: 'The most spans that wait to be sent; further ones are dropped.',
+      meaning: 'Maximum number of spans that wait to be sent; further ones are dropped.',
     }),
   }),
   operations: Type.Object({
@@ -295,12 +295,12 @@ const settings = Type.Object({
     }),
     maxTokensPerKey: setting('MAX_TOKENS_PER_KEY', wholeNumber(1, 1_000_000_000), '10000', {
       meaning:
-        'The most live tokens of a key; then the token endpoint answers 429 until one ends. ' +
+        'Maximum number of live tokens of a key; then the token endpoint answers 429 until one ends. ' +
         'Clients may fetch a token for each call if it is above the quota within the lifetime of a token.',
     }),
     loggedPercent: setting('LOG_REQUESTS_PERCENT', wholeNumber(0, 100), '100', {
       meaning:
-        'Percentage of requests that are logged, drawn by chance; metrics count all. `/health` is never logged.',
+        'Percentage of requests that are logged, chosen at random; metrics count all. `/health` is never logged.',
     }),
     docs: setting('QUERY_DOCS', flag, 'true', {
       meaning: 'Whether the query service has the reference and the guides at `/docs`.',
@@ -335,18 +335,18 @@ const settings = Type.Object({
   projector: Type.Object({
     // The ids of more than 20,000 may be too much for one command of MongoDB.
     sliceEvents: setting('PROJECTOR_SLICE_EVENTS', wholeNumber(1, 20_000), '1500', {
-      meaning: 'The most events of one transaction of the projector.',
+      meaning: 'Maximum number of events in one transaction of the projector.',
     }),
     sliceBytes: setting('PROJECTOR_SLICE_BYTES', wholeNumber(1_024, 64 * 1_048_576), '4194304', {
       meaning:
-        'The most bytes of messages of one transaction of the projector (one message always fits).',
+        'Maximum bytes of messages in one transaction of the projector (one message always fits).',
     }),
     concurrentPartitions: setting('PROJECTOR_CONCURRENT_PARTITIONS', wholeNumber(1, 64), '3', {
       meaning: 'Partitions of a generation that one projector process works on at the same time.',
     }),
     rewritingShare: setting('PROJECTOR_REWRITING_SHARE', wholeNumber(1, 100), '25', {
       meaning:
-        'The most percent of its time that the projector spends on erasing customers whom very many orders name.',
+        'Maximum share of its time, in percent, that the projector spends on erasing customers whom very many orders name.',
     }),
     sideBySide: setting('PROJECTOR_SIDE_BY_SIDE', flag, 'false', {
       meaning:
@@ -359,7 +359,7 @@ const settings = Type.Object({
       }),
       bytes: setting('DEAD_LETTER_BYTES', wholeNumber(1, 1_000_000_000_000), '268435456', {
         meaning:
-          'The most bytes of messages that the dead letters of one topic keep; beyond it they keep place and reason alone, ' +
+          'Maximum bytes of messages that the dead letters of one topic keep; beyond it they keep only place and reason, ' +
           'and Kafka has the message.',
       }),
       payloads: setting('DEAD_LETTER_PAYLOADS', oneOf('all', 'tied'), 'all', {

@@ -113,7 +113,7 @@ const SERVER_STATES: Reasons = new Map([
   [13_435, 'NotPrimaryNoSecondaryOk'],
   [13_436, 'NotPrimaryOrSecondary'],
   [14_031, 'OutOfDiskSpace'],
-  [17_507, 'a member is in no state to answer'],
+  [17_507, 'a member is not in a state to answer'],
   [50_915, 'BackupCursorOpenConflictWithCheckpoint'],
 ]);
 

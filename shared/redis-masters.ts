@@ -105,7 +105,7 @@ export async function describeRedis(redis: Redis, slots = '') {
   const fields = readInfo(info);
   const runId = fields.get('run_id');
   if (runId === undefined || runId === '') {
-    throw unavailable('Redis does not tell its run_id in INFO');
+    throw unavailable('Redis does not report its run_id in INFO');
   }
   return {
     /**

@@ -121,11 +121,11 @@ export const auditCommand = () =>
   command('audit', 'Show who changed access, and when')
     .option(
       '--since <time>',
-      'only what is not older: a span such as 24h, or a date-time with zone',
+      'only records since then: a span such as 24h, or a date-time with zone',
       since,
     )
-    .addOption(storeOption('only what is about a store'))
-    .option('-c, --client-id <id>', 'only what is about a key', readClientId)
+    .addOption(storeOption('only records about a store'))
+    .option('-c, --client-id <id>', 'only records about a key', readClientId)
     .addOption(new Option('--action <action>', 'only one kind').choices(AUDIT_ACTIONS))
     .addOption(limitOption(100, ', the newest'))
     .action(async (flags) => {

@@ -140,7 +140,7 @@ export function createMetrics() {
       ),
       used: gauge(
         'store_data_dead_letters_used_ratio',
-        'Used part of the room for dead letters, from 0 to 1',
+        'Used share of the space for dead letters, from 0 to 1',
         OF_LETTERS,
       ),
       oldestSeconds: gauge(
@@ -163,7 +163,7 @@ export function createMetrics() {
       ),
       open: gauge(
         'store_data_erasures',
-        'Deleted customers of whom something is still stored',
+        'Deleted customers whose data is still stored',
         OF_GENERATION,
       ),
       oldestSeconds: gauge(

@@ -67,7 +67,7 @@ export function createMetrics(signingKeys: { isCurrent: boolean } = { isCurrent:
     ),
     cutAnswers: counter(
       'store_data_cut_answers_total',
-      'Answers whose connections were closed since their clients read them too slowly',
+      'Answers whose connections were closed because their clients read them too slowly',
     ),
     mongodbAway: gauge(
       'store_data_mongodb_away',

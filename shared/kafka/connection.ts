@@ -76,7 +76,7 @@ export function kafkaSockets(atOnceMs: number, othersMs: number): ISocketFactory
       const answers = count(chunk);
       // kafkajs, which reads after us, would throw or read for ever.
       if (answers === null)
-        socket.destroy(new Error(`what ${address} answers is not a Kafka frame`));
+        socket.destroy(new Error(`the answer of ${address} is not a Kafka frame`));
       pending.splice(0, answers ?? 0);
       // The broker begins the next request only now.
       if (pending[0] !== undefined) pending[0].at = connection.heardAt;

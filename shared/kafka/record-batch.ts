@@ -169,7 +169,7 @@ export async function decodeBatch(
     }
     throw new BatchRejected(
       'malformed',
-      `what it holds cannot be unpacked: ${error instanceof Error ? error.message : 'unknown error'}`,
+      `its content cannot be unpacked: ${error instanceof Error ? error.message : 'unknown error'}`,
     );
   }
 }

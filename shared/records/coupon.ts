@@ -18,7 +18,7 @@ import { orderType } from './store.ts';
 const discountType = oneOf(
   'DiscountType',
   ['percentage', 'fixed', 'free_delivery'],
-  'Whether `discount_value` is a percentage or an amount in BRL; `free_delivery` takes off the delivery fee.',
+  'Whether `discount_value` is a percentage or an amount in BRL; `free_delivery` waives the delivery fee.',
 );
 
 export const coupon = describeRecord(
@@ -27,7 +27,7 @@ export const coupon = describeRecord(
     description: prose.optional(),
     discount_type: discountType.required(),
     discount_value: money.required('A percentage is written like an amount: `15.00` is 15 %.'),
-    minimum_order_value: money.optional('The least that an order must come to.'),
+    minimum_order_value: money.optional('The minimum total of an order.'),
     active: filtered(flag.required('Whether the store has switched it on.')),
     starts_at: instant.optional('From when it can be used.'),
     ends_at: instant.optional('Until when it can be used.'),
@@ -35,11 +35,11 @@ export const coupon = describeRecord(
     updated_at: updatedAt(),
   },
   {
-    maximum_discount: money.optional('The most that it takes off one order.'),
-    usage_limit: whole.optional('How often it can be used by all customers together.'),
+    maximum_discount: money.optional('The maximum discount on one order.'),
+    usage_limit: whole.optional('How often all customers together can use it.'),
     usage_count: whole.optional('How often it was used so far.'),
     per_customer_limit: whole.optional('How often one customer can use it.'),
-    order_types: listOf(orderType, 10).optional('The order types that it holds for.'),
+    order_types: listOf(orderType, 10).optional('The order types that it is valid for.'),
   },
 );
 

@@ -83,7 +83,7 @@ export const store = describeRecord(
     ),
     currency: currency.or('BRL', 'The currency of every amount.'),
     order_types: listOf(orderType, 10).optional('The ways in which orders can be placed.'),
-    minimum_order_value: money.optional('The least that an order must come to.'),
+    minimum_order_value: money.optional('The minimum total of an order.'),
     address: address.optional(),
     opening_hours: listOf(openingHours, 50).optional(),
     created_at: instant.required(),

@@ -14,14 +14,11 @@ interface Entity {
   time: Date;
 }
 
+/** Filters that are not named here compare the field of their name. */
 export interface ListQuery {
-  active?: boolean | undefined;
-  rating?: number[] | undefined;
-  category_id?: string | undefined;
+  [filter: string]: unknown;
   page?: number | undefined;
   page_size?: number | undefined;
-  status?: string[] | undefined;
-  order_type?: string[] | undefined;
   customer_id?: string | undefined;
   search?: string | undefined;
   created_from?: string | undefined;
@@ -96,6 +93,11 @@ const DEFAULTS: Fields = {
   position: 0,
   service_fee: '0.00',
 };
+
+/** Parameters that do not compare the field of their name. */
+const OWN_RULES = new Set(
+  words('page page_size search customer_id created_from created_to updated_from updated_to'),
+);
 
 type Named = [id: string, state: Fields];
 
@@ -176,17 +178,15 @@ export class Model {
   }
 
   #isWanted(kind: string, storeId: string, [id, state]: Named, query: ListQuery): boolean {
-    const isOneOf = (wanted: readonly unknown[] | undefined, name: string) =>
-      wanted === undefined || wanted.includes(state[name]);
+    const others = Object.entries(query).filter(([name]) => !OWN_RULES.has(name));
     return (
       this.#inRange(kind, storeId, id, query) &&
-      isOneOf(query.status, 'status') &&
-      isOneOf(query.order_type, 'order_type') &&
-      isOneOf(query.rating, 'rating') &&
-      (query.active === undefined || state['active'] === query.active) &&
-      (query.category_id === undefined || state['category_id'] === query.category_id) &&
       (query.customer_id === undefined || customerId(state) === query.customer_id) &&
-      matches(state, query.search)
+      matches(state, query.search) &&
+      others.every(
+        ([name, wanted]) =>
+          wanted === undefined || ([wanted].flat() as unknown[]).includes(state[name]),
+      )
     );
   }
 

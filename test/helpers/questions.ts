@@ -2,12 +2,15 @@
  * Random questions for every list, and every record of random streams, each with the model's
  * answer.
  */
+import { readFileSync } from 'node:fs';
 import fc from 'fast-check';
 import { CAMPAIGN_STATUSES } from '#shared/records/campaign.ts';
 import { ORDER_STATUSES } from '#shared/records/order.ts';
 import { ORDER_TYPES } from '#shared/records/store.ts';
+import { TEXT } from './complete-states.ts';
 import type { Envelope, ListQuery, Model } from './model.ts';
 import { STREAM_IDS, STREAM_STORES } from './streams.ts';
+import { words } from './words.ts';
 
 /** Absent in `absences` of ten cases. */
 function maybe<T>(arbitrary: fc.Arbitrary<T>, absences: number): fc.Arbitrary<T | undefined> {
@@ -57,6 +60,41 @@ const orderQuery = fc
 const customerOrderQuery = fc
   .tuple(orderQuery, maybe(fc.constantFrom('c1', 'c2', 'C_4', 'nobody'), 6))
   .map(([query, customer]): ListQuery => defined({ ...query, customer_id: customer }));
+
+interface OpenApi {
+  paths: Record<string, { get: { parameters: { name?: string; schema?: Schema }[] } }>;
+  components: { schemas: Record<string, Schema> };
+}
+interface Schema {
+  $ref?: string;
+  type?: string;
+  enum?: string[];
+  items?: Schema;
+}
+
+const openApi = JSON.parse(readFileSync('docs/openapi.json', 'utf8')) as OpenApi;
+
+/** The filters of a list that its questions do not name: by words of closed lists, or by a text. */
+function otherFilters(path: string): Record<string, fc.Arbitrary<unknown>> {
+  const found = openApi.paths[path]?.get.parameters ?? [];
+  const others = found.flatMap(({ name = '', schema = {} }) => {
+    if (schema.type === undefined || NAMED.has(name)) return [];
+    const { items = schema } = schema;
+    const { enum: values = [TEXT] } =
+      openApi.components.schemas[items.$ref?.split('/').at(-1) ?? ''] ?? items;
+    const arbitrary =
+      schema.items === undefined ? maybe(fc.constantFrom(...values), 8) : some(values);
+    return [[name, arbitrary] as const];
+  });
+  return Object.fromEntries(others);
+}
+
+const NAMED = new Set(
+  words(
+    'page page_size search status order_type rating active category_id customer_id',
+    'created_from created_to updated_from updated_to',
+  ),
+);
 
 /** A request for a list of one store. */
 export type Question = { path: ListPath; query: ListQuery; storeId: string };
@@ -112,7 +150,9 @@ export const question: fc.Arbitrary<Question> = fc
   .chain((path) =>
     fc.record({
       path: fc.constant(path),
-      query: lists[path][0].map(defined),
+      query: fc
+        .tuple(lists[path][0], fc.record(otherFilters(path)))
+        .map(([query, others]): ListQuery => defined({ ...query, ...others })),
       storeId: fc.constantFrom(...STREAM_STORES),
     }),
   );

@@ -3,9 +3,10 @@
  * order.
  */
 import fc from 'fast-check';
-import type { EntityName } from '#shared/events/entities.ts';
 import { ORDER_STATUSES } from '#shared/records/order.ts';
 import { ORDER_TYPES } from '#shared/records/store.ts';
+import type { EntityName } from '#shared/events/entities.ts';
+import { COMPLETE_STATES } from './complete-states.ts';
 import type { TestEvent } from './events.ts';
 
 export type StreamEvent = TestEvent;
@@ -189,6 +190,7 @@ const optionGroupState = fc.record({
 const sequence = fc.integer({ min: 0, max: 12 });
 const storeId = fc.constantFrom(...STREAM_STORES);
 
+/** Half of the events also carry the fields that no state above names. */
 function changes(entity: EntityName, state: fc.Arbitrary<object>): fc.Arbitrary<StreamEvent> {
   return fc
     .record({
@@ -196,17 +198,18 @@ function changes(entity: EntityName, state: fc.Arbitrary<object>): fc.Arbitrary<
       id: fc.constantFrom(...(entity === 'store' ? [null] : STREAM_IDS[entity])),
       sequence,
       state,
+      isComplete: fc.boolean(),
       time: instant,
       deletes: fc.nat({ max: 5 }).map((n) => n === 0),
     })
-    .map(({ storeId: store, id, sequence: version, state: data, time, deletes }) => ({
+    .map(({ storeId: store, id, sequence: version, state, isComplete, time, deletes }) => ({
       entity,
       storeId: store,
       subject: id ?? store,
       sequence: version,
       time: new Date(time),
       action: deletes ? ('deleted' as const) : ('changed' as const),
-      ...(deletes ? {} : { data }),
+      ...(deletes ? {} : { data: { ...(isComplete ? COMPLETE_STATES[entity] : {}), ...state } }),
     }));
 }
 

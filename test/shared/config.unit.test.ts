@@ -1,6 +1,5 @@
-import { readFile } from 'node:fs/promises';
 import { describe, expect, it } from 'vitest';
-import { describeSettings, settingWarnings, readConfig } from '#shared/config.ts';
+import { settingWarnings, readConfig } from '#shared/config.ts';
 import { StoreDataError } from '#shared/errors.ts';
 
 const servers = {
@@ -140,21 +139,5 @@ describe('settingWarnings', () => {
       'QUOTA_REQUEST is not a setting; the nearest is QUOTA_REQUESTS',
       'MONGODB_URL is not a setting; the nearest is MONGODB_URI',
     ]);
-  });
-});
-
-describe('docs/configuration.md', () => {
-  it('has the table of all settings', async () => {
-    const rows = describeSettings().map(({ name, default: fallback, meaning }) => {
-      const shown = fallback === null ? '**required**' : fallback === '' ? '' : `\`${fallback}\``;
-      return `| \`${name}\` | ${shown} | ${meaning} |`;
-    });
-    const table = (await readFile('docs/configuration.md', 'utf8'))
-      .split('\n')
-      .filter((line) => line.startsWith('| `'));
-    const squeezed = table.map((line) => line.replaceAll(/ +\|/g, ' |').replaceAll(/\| +/g, '| '));
-    expect(squeezed).toEqual(
-      rows.map((row) => row.replaceAll(/ +\|/g, ' |').replaceAll(/\| +/g, '| ')),
-    );
   });
 });

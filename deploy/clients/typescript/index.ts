@@ -260,7 +260,7 @@ class Connection {
       !/^[\x21-\x7e]+$/.test(value) ||
       typeof lifetime !== 'number'
     ) {
-      throw new StoreDataError('the answer to the request for a token holds none');
+      throw new StoreDataError('the answer of the token endpoint holds no token');
     }
     this.#held = {
       value,
@@ -305,7 +305,7 @@ class Connection {
     if (status === 304 || (status === 200 && typeof json === 'object' && json !== null))
       return { response, json };
     if (status === 200 && headers.get('content-type')?.includes('json') === true) {
-      throw new ConnectionError(`${path}: only a part of the body came`);
+      throw new ConnectionError(`${path}: the body ended early`);
     }
     const error = new ApiError(path, { response, json });
     // Other calls would be refused, and count, as well.

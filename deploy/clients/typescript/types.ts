@@ -109,7 +109,7 @@ export interface Coupon {
   discount_type: DiscountType;
   /** A percentage is written like an amount: `15.00` is 15 %. */
   discount_value: Money;
-  /** The least that an order must come to. */
+  /** The minimum total of an order. */
   minimum_order_value: Money | null;
   /** Whether the store has switched it on. */
   active: boolean;
@@ -119,15 +119,15 @@ export interface Coupon {
   ends_at: LocalDateTime | null;
   created_at: LocalDateTime;
   updated_at: LocalDateTime;
-  /** The most that it takes off one order. */
+  /** The maximum discount on one order. */
   maximum_discount: Money | null;
-  /** How often it can be used by all customers together. */
+  /** How often all customers together can use it. */
   usage_limit: number | null;
   /** How often it was used so far. */
   usage_count: number | null;
   /** How often one customer can use it. */
   per_customer_limit: number | null;
-  /** The order types that it holds for. */
+  /** The order types that it is valid for. */
   order_types: OrderType[];
 }
 
@@ -140,7 +140,7 @@ export interface CouponSummary {
   discount_type: DiscountType;
   /** A percentage is written like an amount: `15.00` is 15 %. */
   discount_value: Money;
-  /** The least that an order must come to. */
+  /** The minimum total of an order. */
   minimum_order_value: Money | null;
   /** Whether the store has switched it on. */
   active: boolean;
@@ -169,7 +169,7 @@ export interface Customer {
   updated_at: LocalDateTime;
 }
 
-/** Whether `discount_value` is a percentage or an amount in BRL; `free_delivery` takes off the delivery fee. */
+/** Whether `discount_value` is a percentage or an amount in BRL; `free_delivery` waives the delivery fee. */
 export type DiscountType = 'percentage' | 'fixed' | 'free_delivery';
 
 /** An identifier: opaque, unique among the records of its kind in one store and environment. */
@@ -568,7 +568,7 @@ export interface StoreInfo {
   currency: 'BRL';
   /** The ways in which orders can be placed. */
   order_types: OrderType[];
-  /** The least that an order must come to. */
+  /** The minimum total of an order. */
   minimum_order_value: Money | null;
   address: Address | null;
   opening_hours: OpeningHours[];
@@ -587,7 +587,7 @@ export type Weekday =
   'monday' | 'tuesday' | 'wednesday' | 'thursday' | 'friday' | 'saturday' | 'sunday';
 
 export interface CouponsFilters {
-  /** Only coupons that are switched on, or only those that are not. */
+  /** Only active coupons (`true`), or only inactive ones (`false`). */
   active?: boolean | undefined;
 }
 

@@ -101,7 +101,7 @@ async function fetchInto(staging: string, wanted: Package, context: StartContext
   const damaged = (await findDamaged(target, wanted.checksums)) ?? [];
   if (damaged.length > 0) {
     throw new StackError(
-      `what was fetched is not ${wanted.title}: ${damaged.join(', ')} differs from ${wanted.checksums}`,
+      `the download is not ${wanted.title}: ${damaged.join(', ')} differs from ${wanted.checksums}`,
     );
   }
   context.log(`fetched ${wanted.title} in ${seconds()} s`);

@@ -63,7 +63,8 @@ export async function bringUp(context: BringUp) {
     history: options.history,
     ordersPerMinute: options.ordersPerMinute,
     onTrouble: () => {
-      if (!stopping.aborted) screen.line('simulator: Kafka takes no events for now; trying again');
+      if (!stopping.aborted)
+        screen.line('simulator: Kafka does not accept events now; trying again');
     },
   });
   cleanup.defer(() => simulator.stop());
@@ -80,7 +81,7 @@ export async function bringUp(context: BringUp) {
       await publishKeys(kafka, keys);
       await simulator.publishHistory((orders) => (history.orders = orders));
     } catch (error) {
-      throw new StackError(`Kafka does not take events: ${reasonOf(error)}`, { cause: error });
+      throw new StackError(`Kafka does not accept events: ${reasonOf(error)}`, { cause: error });
     }
   };
   const env = serviceEnvironment(context, signingKeysFile);

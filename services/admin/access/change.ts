@@ -111,9 +111,7 @@ async function writeChange<S extends object, R extends AccessRecord>(
       return { state, sequence: last, changed: false, written: record };
     if (givesRights(before, state)) {
       if (last === LAST_SEQUENCE) {
-        throw commandInvalid(
-          `${name} has the last sequence that there is: it can only be ${atTheLast}`,
-        );
+        throw commandInvalid(`${name} has the last possible sequence: it can only be ${atTheLast}`);
       }
       if (!isLogApplied) {
         await servers.redis();
@@ -124,7 +122,7 @@ async function writeChange<S extends object, R extends AccessRecord>(
       }
     }
     if (last === LAST_SEQUENCE && atTheLast === '') {
-      throw commandInvalid(`${name} has the last sequence that there is: it stays as it is`);
+      throw commandInvalid(`${name} has the last possible sequence: it stays as it is`);
     }
     const sequence = Math.min(last + 1, LAST_SEQUENCE);
     const written = await withTransactionKill(control, topic, () => write(sequence, state)).catch(
@@ -169,7 +167,7 @@ async function complete(
 
 /** How a change that is in MongoDB and not in Redis takes effect. */
 export const UNTIL_REDIS_IS_BACK =
-  'while Redis is away no request is let in, and the change counts before the next one is; if only this command ' +
+  'while Redis is away no request passes, and the change counts before the next one does; if only this command ' +
   'cannot reach Redis, the services publish the change there within two seconds';
 
 /**

@@ -289,7 +289,7 @@ async function publishAccessEvents(
   } catch (error) {
     const what = events.length === 1 ? 'the event' : `${events.length} events`;
     const { code, message } = asFailure(error);
-    throw new StoreDataError(code, `Kafka did not take ${what} on ${topic}: ${message}`, {
+    throw new StoreDataError(code, `Kafka did not accept ${what} on ${topic}: ${message}`, {
       cause: error,
     });
   }

@@ -1,6 +1,6 @@
 /**
- * `npm run documents`: updates what docs/ takes from the schemas of events and from the commands:
- * events.md, cli.md, asyncapi.json.
+ * `npm run documents`: updates what docs/ takes from the schemas of events, the commands, the
+ * settings and openapi.json: events.md, cli.md, asyncapi.json, configuration.md, rules.md.
  */
 import { readFile, writeFile } from 'node:fs/promises';
 import type { CommandUnknownOpts } from '@commander-js/extra-typings';
@@ -20,6 +20,7 @@ import {
 import { ENTITY_NAMES } from '#shared/events/entities.ts';
 import { ID_PATTERN } from '#shared/events/fields.ts';
 import { address } from '#shared/records/store.ts';
+import { describeSettings } from '#shared/config.ts';
 import { RELEASE } from '#shared/read-models/generation.ts';
 import { createProgram } from '../program.ts';
 import skeleton from './asyncapi.json' with { type: 'json' };
@@ -94,11 +95,76 @@ function section(entity: EventEntity): string {
 }
 
 function table(fields: readonly FieldDescription[]): string {
-  const rows = fields.map(
-    ({ name, type, isRequired, whenAbsent }) =>
-      `| \`${name}\` | ${type.replace('text, at most 255 characters', 'text')} | ${isRequired ? '**required**' : whenAbsent} |`,
-  );
-  return ['| field | type | when absent |', '| --- | --- | --- |', ...rows].join('\n');
+  const rows = fields.map(({ name, type, whenAbsent }) => [
+    code(name),
+    type.replace('text, at most 255 characters', 'text'),
+    whenAbsent ?? '**required**',
+  ]);
+  return markdownTable(['field', 'type', 'when absent'], rows);
+}
+
+export function settingsMarkdown(): string {
+  const rows = describeSettings().map(({ name, default: fallback, meaning }) => {
+    const shown = fallback === null ? '**required**' : fallback && code(fallback);
+    return [code(name), shown, meaning];
+  });
+  return markdownTable(['variable', 'default', 'meaning'], rows);
+}
+
+interface OpenApi {
+  paths: Record<string, { get?: { parameters: { name?: string; schema?: OpenApiSchema }[] } }>;
+  components: { schemas: Record<string, OpenApiSchema> };
+}
+
+interface OpenApiSchema {
+  $ref?: string;
+  anyOf?: OpenApiSchema[];
+  items?: OpenApiSchema;
+  enum?: string[];
+  properties?: Record<string, OpenApiSchema>;
+}
+
+/** The filters of each list. */
+export function filtersMarkdown({ paths }: OpenApi): string {
+  const rows = Object.entries(paths).flatMap(([path, { get }]) => {
+    const filters = (get?.parameters ?? []).flatMap(({ name = '', schema }) =>
+      schema === undefined || name.startsWith('page') || !/list\/?$/.test(path)
+        ? []
+        : `${code(name)}${schema.items === undefined ? '' : ' (repeatable)'}`,
+    );
+    return filters.length === 0 ? [] : [[code(path), filters.join(', ')]];
+  });
+  return markdownTable(['list', 'filters'], rows);
+}
+
+/** The fields of records and their parts, by the names that they have in openapi.json. */
+export function recordsMarkdown({ components: { schemas } }: OpenApi): string {
+  const fieldOf = ([name, schema]: [string, OpenApiSchema]): string => {
+    const { items, anyOf, $ref = '' } = schema.anyOf?.[0] ?? schema;
+    if (items !== undefined) return fieldOf([`${name}[]`, items]);
+    const part = $ref.replace(/.*\//, '');
+    const { enum: words = [], properties } = schemas[part] ?? anyOf?.[0] ?? {};
+    const types = properties === undefined ? words : [part];
+    return `${code(name)}${types.length === 0 ? '' : ` (${types.map(code).join(', ')})`}`;
+  };
+  const rows = Object.entries(schemas).flatMap(([name, { properties }]) => {
+    if (properties === undefined || NO_RECORDS.test(name)) return [];
+    const inLists = schemas[`${name}Summary`]?.properties ?? {};
+    const added = Object.entries(properties).filter(([field]) => !(field in inLists));
+    const base = Object.keys(inLists).length === 0 ? [] : [`${code(`${name}Summary`)} and`];
+    return [[code(name), [...base, ...added.map(fieldOf)].join(' ').replaceAll('` `', ' ')]];
+  });
+  return markdownTable(['record or part', 'fields'], rows);
+}
+
+const NO_RECORDS = /(?:Changes?|List|Error|vailable)$|^(?:Token|OpenApi)/;
+
+const code = (text: string) => `\`${text}\``;
+
+function markdownTable(header: readonly string[], rows: readonly string[][]): string {
+  return [header, header.map(() => '---'), ...rows]
+    .map((cells) => `| ${cells.join(' | ')} |`)
+    .join('\n');
 }
 
 type Json = Record<string, unknown>;
@@ -287,5 +353,9 @@ async function replaceIn(path: string, name: string, markdown: string): Promise<
 if (import.meta.main) {
   await replaceIn('docs/events.md', 'fields', eventsMarkdown());
   await replaceIn('docs/cli.md', 'commands', cliMarkdown());
+  await replaceIn('docs/configuration.md', 'settings', settingsMarkdown());
+  const openApi = JSON.parse(await readFile('docs/openapi.json', 'utf8')) as OpenApi;
+  await replaceIn('docs/rules.md', 'filters', filtersMarkdown(openApi));
+  await replaceIn('docs/rules.md', 'records', recordsMarkdown(openApi));
   await writeFile('docs/asyncapi.json', `${JSON.stringify(asyncApiDocument(), null, 2)}\n`);
 }

@@ -168,7 +168,7 @@ async function sendBatch(options: PublishOptions, messages: readonly Outgoing[])
       report(
         first.line,
         'too_large',
-        `Kafka takes no message of this size on ${topics[first.channel]}`,
+        `Kafka does not accept a message of this size on ${topics[first.channel]}`,
       );
       return;
     }

@@ -49,7 +49,7 @@ export interface Wanted {
   facets?: string[] | null;
   bounds?: Partial<Values<typeof createdRange & typeof updatedRange>>;
   search?: SearchTerms | null;
-  /** Conditions on other fields; `null` where there is none. */
+  /** Conditions on other fields; `null` if there is none. */
   where?: Document | null;
 }
 

@@ -3,7 +3,7 @@ import type { Document } from 'mongodb';
 import { alphanumericOf, digitsOf, foldName } from '#shared/read-models/search-texts.ts';
 
 export interface SearchTerms {
-  /** A part of the folded name; `null` where no name can hold it. */
+  /** A part of the folded name; `null` if no name can hold it. */
   name: string | null;
   /** A part of the document's or the phone's digits. */
   digits: string | null;

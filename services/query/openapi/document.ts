@@ -97,6 +97,6 @@ const SECURITY_SCHEMES = {
     type: 'http',
     scheme: 'basic',
     description:
-      'The key: `client_id` as the user, `client_secret` as the password. For the token endpoint alone.',
+      'The key: `client_id` as the user, `client_secret` as the password. Only for the token endpoint.',
   },
 };

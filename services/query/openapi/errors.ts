@@ -106,7 +106,7 @@ const DESCRIBED = {
     },
   ],
   InsufficientScope: [
-    'The token lacks a scope that the endpoint requires; `detail` names those that are missing. Repeating does not ' +
+    'The token lacks a scope that the endpoint requires; `detail` names the missing ones. Repeating does not ' +
       'help: ask for a token with them, or for a key that holds them.',
     ['Scope-Challenge', ...COUNTED_REFUSAL],
     { missing: insufficientScope(['crm', 'order'], ['crm']) },
@@ -117,7 +117,7 @@ const DESCRIBED = {
     { record: notFound('this store has no such record') },
   ],
   MethodNotAllowed: [
-    'The path is right, but the method is not: data is read with `GET`, or `HEAD` for the headers alone.',
+    'The path is right, but the method is not: data is read with `GET`, or `HEAD` for the headers only.',
     ['Allow'],
     { method: methodNotAllowed(['GET', 'HEAD']) },
   ],
@@ -145,7 +145,7 @@ const DESCRIBED = {
     { failed: INTERNAL_ERROR },
   ],
   EnvironmentUnavailable: [
-    'The data of this environment cannot be reached for now, or more is asked than can be answered in time. Try ' +
+    'The data of this environment cannot be reached for now, or there are more requests than can be answered in time. Try ' +
       'again after `Retry-After` seconds, a limited number of times, with growing pauses.',
     ['Retry-After', 'Refusal-Cache'],
     { unavailable: ENVIRONMENT_UNAVAILABLE, overloaded: OVERLOADED },
@@ -172,7 +172,7 @@ const DESCRIBED = {
     { failed: asTokenRefusal(INTERNAL_ERROR) },
   ],
   TemporarilyUnavailable: [
-    'No tokens can be issued for now, or more is asked than can be answered in time. Try again after `Retry-After` ' +
+    'No tokens can be issued for now, or there are more requests than can be answered in time. Try again after `Retry-After` ' +
       'seconds, a limited number of times, with growing pauses.',
     ['No-Store', 'Retry-After'],
     {

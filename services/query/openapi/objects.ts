@@ -13,7 +13,7 @@ export const TAGS = {
   Reviews: 'What customers wrote about their orders.',
   Campaigns: 'Messages to customers, and their results.',
   Orders: 'Orders, from placing to conclusion or cancellation.',
-  Menu: 'All that the store sells now, in one answer.',
+  Menu: 'Everything that the store sells now, in one answer.',
   Categories: 'The categories of the menu.',
   Products: 'Products, active or not, with their option groups.',
   'Option groups': 'The choices that go with products, such as flavours and extras.',

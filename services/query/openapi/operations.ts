@@ -200,8 +200,8 @@ export const tokenOperation: OperationObject = {
   tags: ['Access'],
   summary: 'Get a token',
   description:
-    'OAuth 2.0 client credentials. Send the key’s `client_id` and `client_secret` as Basic credentials: here and ' +
-    'nowhere else. Each call opens a new session with a new token; earlier ones stay valid until they expire. A key ' +
+    'OAuth 2.0 client credentials. Send the key’s `client_id` and `client_secret` as Basic credentials, only ' +
+    'here. Each call opens a new session with a new token; earlier ones stay valid until they expire. A key ' +
     'with the maximum number of live tokens (10,000 by default) is answered 429 until one of them ends. The token is ' +
     'bound to the store and the environment of its key.',
   security: [{ [CLIENT_SCHEME]: [] }],

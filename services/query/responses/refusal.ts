@@ -100,7 +100,7 @@ export const ENVIRONMENT_UNAVAILABLE = refusal(
 /** The same code and headers as for an outage. */
 export const OVERLOADED: Refusal = {
   ...ENVIRONMENT_UNAVAILABLE,
-  detail: 'more is asked than can be answered now, try again later',
+  detail: 'there are more requests than can be answered now, try again later',
 };
 
 /** A refusal of any endpoint, as the token endpoint answers it. */

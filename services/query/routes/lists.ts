@@ -111,7 +111,7 @@ export default routePlugin([
       active: ofField(
         'active',
         optional(flag, {
-          description: 'Only coupons that are switched on, or only those that are not.',
+          description: 'Only active coupons (`true`), or only inactive ones (`false`).',
         }),
       ),
     },

@@ -117,7 +117,7 @@ export default routePlugin([
     tag: 'Menu',
     summary: 'Get the menu',
     description:
-      'All that the store sells now, composed: active categories that have an active product, in order, with their ' +
+      'Everything that the store sells now, composed: active categories that have an active product, in order, with their ' +
       'active products and the active options of these.',
     answer: Menu,
     dependsOn: ['category', 'product', 'option_group'],

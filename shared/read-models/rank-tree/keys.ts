@@ -43,8 +43,6 @@ export interface KeyRange {
   to: string | null;
 }
 
-export const WHOLE: KeyRange = { from: '', to: null };
-
 /**
  * Keys of instants from `from` on and before `before`. The newest come first: the later bound is
  * the lower one.

@@ -276,8 +276,7 @@ describe('stores', () => {
 });
 
 describe('at the highest sequence', () => {
-  const NOTHING_TO_GIVE =
-    'has the last sequence that there is: it can only be narrowed, deactivated';
+  const NOTHING_TO_GIVE = 'has the last possible sequence: it can only be narrowed, deactivated';
 
   async function lastKey(clientId: string): Promise<void> {
     const data = {

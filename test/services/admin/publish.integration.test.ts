@@ -131,7 +131,7 @@ describe('publish', () => {
         },
       );
       expect(stderr).toBe(
-        `line 100: too_large: Kafka takes no message of this size on ${changesTopic(second)}\n`,
+        `line 100: too_large: Kafka does not accept a message of this size on ${changesTopic(second)}\n`,
       );
       expect(stdout).toMatch(/^sent 199, rejected 1,/);
       expect(code).toBe(1);

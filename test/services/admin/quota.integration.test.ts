@@ -177,7 +177,7 @@ it('a quota at the last sequence stays, and the command says why', async () => {
   const refused = runCommand(env, `quota set -s last -e ${name} --requests 6`);
   await expectRefused(
     refused,
-    `the quota of store last in ${name} has the last sequence that there is: it stays as it is`,
+    `the quota of store last in ${name} has the last possible sequence: it stays as it is`,
   );
   expect((await stores().findOne(last))?.quota).toEqual({ requests: 5 });
 });

@@ -197,7 +197,7 @@ class _Connection:
                 value, lifetime = content.get("access_token"), content.get("expires_in")
                 # An invalid header would be shown by the error about it.
                 if not isinstance(value, str) or not re.fullmatch("[!-~]+", value) or not isinstance(lifetime, (int, float)):
-                    raise StoreDataError("the answer to the request for a token holds none")
+                    raise StoreDataError("the answer of the token endpoint holds no token")
                 self._renew_at = began + max(lifetime / 2, lifetime - _RENEW_EARLY_SECONDS)
                 self._token = lambda: value
             return self._token
@@ -221,7 +221,7 @@ class _Connection:
         if status == 304 or (status == 200 and isinstance(content, dict)):
             return answer, content
         if status == 200 and "json" in given.get("content-type", ""):
-            raise ConnectionFailed(f"{path}: only a part of the body came")
+            raise ConnectionFailed(f"{path}: the body ended early")
         refusal = _refusal(path, answer, content)
         if status == 429:
             # Other calls would be refused, and count, as well.

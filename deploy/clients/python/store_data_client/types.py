@@ -129,7 +129,7 @@ class Coupon(TypedDict):
     discount_type: DiscountType
     # A percentage is written like an amount: `15.00` is 15 %.
     discount_value: Money
-    # The least that an order must come to.
+    # The minimum total of an order.
     minimum_order_value: Money | None
     # Whether the store has switched it on.
     active: bool
@@ -139,15 +139,15 @@ class Coupon(TypedDict):
     ends_at: LocalDateTime | None
     created_at: LocalDateTime
     updated_at: LocalDateTime
-    # The most that it takes off one order.
+    # The maximum discount on one order.
     maximum_discount: Money | None
-    # How often it can be used by all customers together.
+    # How often all customers together can use it.
     usage_limit: int | None
     # How often it was used so far.
     usage_count: int | None
     # How often one customer can use it.
     per_customer_limit: int | None
-    # The order types that it holds for.
+    # The order types that it is valid for.
     order_types: List[OrderType]
 
 
@@ -161,7 +161,7 @@ class CouponSummary(TypedDict):
     discount_type: DiscountType
     # A percentage is written like an amount: `15.00` is 15 %.
     discount_value: Money
-    # The least that an order must come to.
+    # The minimum total of an order.
     minimum_order_value: Money | None
     # Whether the store has switched it on.
     active: bool
@@ -605,7 +605,7 @@ class StoreInfo(TypedDict):
     currency: Literal["BRL"]
     # The ways in which orders can be placed.
     order_types: List[OrderType]
-    # The least that an order must come to.
+    # The minimum total of an order.
     minimum_order_value: Money | None
     address: Address | None
     opening_hours: List[OpeningHours]

@@ -14,7 +14,7 @@ afterAll(() => server.close());
 const ask = (path: string, init: RequestInit = {}) =>
   fetch(`http://127.0.0.1:${(server.address() as AddressInfo).port}${path}`, init);
 
-const DETAIL = 'more is asked than can be answered now, try again later';
+const DETAIL = 'there are more requests than can be answered now, try again later';
 const OF_DATA = { code: 'environment_unavailable', detail: DETAIL };
 const OF_TOKENS = {
   error: 'temporarily_unavailable',

@@ -22,7 +22,7 @@ function refusalOf(read: () => unknown): string {
 
 describe('valid parameters', () => {
   it('have defaults', () => {
-    expect(orders('')).toEqual({
+    expect(orders('')).toMatchObject({
       page: 1,
       page_size: 20,
       status: [],

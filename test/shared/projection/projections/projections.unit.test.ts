@@ -4,6 +4,7 @@
  */
 import { describe, expect, it } from 'vitest';
 import { ENTITY_NAMES, type EntityName } from '#shared/events/entities.ts';
+import { RECORDS } from '#shared/records/records.ts';
 import { MINIMAL } from '#test/changes.ts';
 import { COMPLETE_STATES, TEXT } from '#test/complete-states.ts';
 import { Model } from '#test/model.ts';
@@ -36,8 +37,8 @@ const CASES: { readonly [E in EntityName]: Case } = {
   },
   coupon: {
     data: { active: false },
-    complete: { active: false, created_at: CREATED },
-    least: { active: true, created_at: CREATED },
+    complete: { created_at: CREATED },
+    least: { created_at: CREATED },
   },
   customer: {
     data: { name: 'Zoë Araújo', document: '123.456.789-00', phone: '(11) 98765-4321' },
@@ -62,8 +63,8 @@ const CASES: { readonly [E in EntityName]: Case } = {
     least: { rank_key: RANK_KEY, facet: 'r5', customer_id: null },
   },
   campaign: {
-    complete: { status: 'draft', created_at: CREATED },
-    least: { status: 'running', created_at: CREATED },
+    complete: { created_at: CREATED },
+    least: { created_at: CREATED },
   },
   order: {
     data: {
@@ -84,7 +85,7 @@ const CASES: { readonly [E in EntityName]: Case } = {
       name: 'Água',
       position: 2,
       active: false,
-      category_id: 'k1',
+      category_id: 'c1',
       option_group_ids: ['g2', 'g1'],
     },
     least: { name: 'Pizza', position: 1, active: true, category_id: '', option_group_ids: [] },
@@ -143,6 +144,14 @@ function completeState(entity: EntityName): Fields {
     ...(JSON.parse(JSON.stringify(state), distinct) as Fields),
     ...('created_at' in state && { created_at: CREATED }),
   };
+}
+
+/** The fields by which lists are filtered. */
+function filtersOf(entity: EntityName, data: Fields): Fields {
+  const { fields, more } = RECORDS[entity];
+  const all: [string, object][] = Object.entries({ ...fields, ...more });
+  const names = all.filter(([, field]) => 'isFilter' in field).map(([name]) => name);
+  return Object.fromEntries(names.map((name) => [name, data[name] ?? null]));
 }
 
 function minimalState(entity: EntityName): Fields {
@@ -221,6 +230,7 @@ describe.each(ENTITY_NAMES)('the projection of a %s', (entity) => {
       sequence: 3,
       offset: '-03:00',
       ...CASES[entity][fields],
+      ...filtersOf(entity, data),
       ...shownBy(
         model,
         entity,
