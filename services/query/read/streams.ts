@@ -62,7 +62,11 @@ async function* joined(first: Buffer[], rest: AsyncIterable<Buffer>): AsyncGener
 }
 
 /** Streams portions. Slot and snapshot end with the stream. */
-export function streamOf(slot: Slot, reads: SnapshotReads, portions: AsyncIterable<Buffer>): Readable {
+export function streamOf(
+  slot: Slot,
+  reads: SnapshotReads,
+  portions: AsyncIterable<Buffer>,
+): Readable {
   const { portions: passedOn, slownessMs } = measured(portions);
   const body = Readable.from(passedOn, { objectMode: false });
   slot.stream = { slownessMs, destroy: (reason) => body.destroy(reason) };
