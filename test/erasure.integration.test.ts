@@ -5,12 +5,8 @@
 import { BSON } from 'mongodb';
 import { pino } from 'pino';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { Servers } from '#admin/servers.ts';
 import { startProjector } from '#projector/projector.ts';
-import { readConfig } from '#shared/config.ts';
-import { changesTopic } from '#shared/events/topics.ts';
 import { DEAD_LETTERS, type DeadLetter } from '#shared/read-models/collections.ts';
-import { Databases } from '#shared/read-models/generation.ts';
 import { MINIMAL } from '#test/changes.ts';
 import { startApp, type RunningApp } from '#test/query-service.ts';
 import { createInstallation, type Installation } from '#test/installation.ts';
@@ -165,43 +161,5 @@ describe('a deleted customer', () => {
     expect(await foundInRedis()).toEqual([]);
     expect(logs.filter((line) => holdsAny(Buffer.from(line)))).toEqual([]);
     expect(logs.length).toBeGreaterThan(0);
-  });
-
-  it('is not in rebuilt read models, although Kafka keeps every event', async () => {
-    const again = readConfig({
-      ...installation.env,
-      NAME_PREFIX: `${installation.config.namePrefix}_rebuilt`,
-    });
-    const databases = new Databases(again.namePrefix, installation.mongodb);
-    const rebuilt = { ...installation, config: again, databases };
-    const second = await startProjector(again, logger);
-    try {
-      await caughtUp(rebuilt);
-      const orders = (await readModels(rebuilt)).collection('orders');
-      expect(await orders.countDocuments()).toBe(2);
-      expect(await foundInMongodb()).toEqual([]);
-    } finally {
-      await second.stop();
-    }
-
-    const servers = new Servers({ config: installation.config, origin: 'the test' });
-    const reader = await servers.logReader(changesTopic(installation.environment));
-    let inKafka = 0;
-    const end = (await reader.bounds()).get(0)?.end ?? 0;
-    await reader.read({ partition: 0, from: 0, to: end }, (messages) => {
-      inKafka += messages.filter(({ value }) => value !== null && holdsAny(value)).length;
-    });
-    await servers.close();
-    // All events but the neighbours' and the deletion.
-    expect([inKafka, end]).toEqual([11, 12 + NEIGHBOURS]);
-  });
-
-  it('is stored again after a new event of the customer', async () => {
-    await installation.publish([customer(), ...everything('3')]);
-    await caughtUp(installation);
-    expect(await foundInMongodb()).toEqual(
-      expect.arrayContaining(['customers', 'orders', 'reviews']),
-    );
-    expect((await letters()).filter(({ erased }) => erased !== true)).toHaveLength(3);
   });
 });

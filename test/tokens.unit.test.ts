@@ -10,6 +10,6 @@ it.each([
   expect(countTokens(text)).toBe(tokens);
 });
 
-it('counts the same for every layout', () => {
+it('tokens count the same for every layout', () => {
   expect(countTokens('f(\n  a,\n  b,\n)')).toBe(countTokens('f(a, b)'));
 });

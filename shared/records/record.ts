@@ -27,9 +27,8 @@ export function describeRecord<F extends Fields, M extends Fields>(fields: F, mo
     ...carried.filter(isDate),
   ]);
   const [showFields, showShort, showRest] = [shower(fields), shower(fields, true), shower(more)];
-  const all: Fields = { ...fields, ...more };
-  const filters = Object.entries(all).filter(([, { isFilter }]) => isFilter);
-  const showFilters = shower(Object.fromEntries(filters));
+  const all = Object.entries<Fields[string]>({ ...fields, ...more });
+  const showFilters = shower(Object.fromEntries(all.filter(([, { isFilter }]) => isFilter)));
   return {
     fields,
     more,

@@ -8,8 +8,6 @@ import { join } from 'node:path';
 import { type Guard, startGuard } from '#local/stack/process.ts';
 import { startStack } from '#local/stack/stack.ts';
 import { createInstallation, type Installation } from '#test/installation.ts';
-import { caughtUp } from '#test/read-models.ts';
-import { orderRecord, storeRecord } from './query/stores.ts';
 import { say } from './say.ts';
 import { type Program, type RunningService, startService } from './service.ts';
 
@@ -63,25 +61,4 @@ export async function prepareBench(
     return service;
   };
   return { installation, folder, guard, cleanup, start };
-}
-
-export const SMALL_STORE_ORDERS = 1_000;
-const FILL_LIMIT_MS = 120_000;
-
-/** Fills small stores, through a projector that must be running. */
-export async function fillSmallStores(
-  installation: Installation,
-  stores: readonly string[],
-): Promise<void> {
-  for (const storeId of stores) {
-    const orders = Array.from({ length: SMALL_STORE_ORDERS }, (_, index) =>
-      orderRecord(index, SMALL_STORE_ORDERS),
-    );
-    await installation.publish(
-      [storeRecord(storeId), ...orders].map(({ entity, id, state }) => {
-        return { entity, storeId, subject: id, sequence: 1, data: state };
-      }),
-    );
-  }
-  await caughtUp(installation, installation.environment, FILL_LIMIT_MS);
 }

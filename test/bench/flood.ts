@@ -3,19 +3,18 @@
  * three floods from the same address.
  */
 import { randomBytes } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { caughtUp } from '#test/read-models.ts';
 import { runProcess } from '../services/admin/run-command.ts';
-import {
-  type RequestOrder,
-  httpRequest,
-  percentilesOf,
-  startLoadProcess,
-} from './clients/start.ts';
+import type { BenchContext } from './context.ts';
 import { type Bench, numberOption, roundsOption, secondsOption, table } from './frame.ts';
-import { fillSmallStores, type BenchContext } from './context.ts';
-import { median, rounded } from './median.ts';
-import { serviceProgram } from './service.ts';
+import { type LoadOrder, startLoad } from './load/load.ts';
+import { median, percentile, rounded } from './median.ts';
+import { publishRecords } from './query/setup.ts';
+import { orderRecord, storeRecord, times } from './query/stores.ts';
 import { fetchTokens, publishKeys } from './query/tokens.ts';
 import { say } from './say.ts';
+import { serviceProgram } from './service.ts';
 
 interface FloodOptions {
   rate: number;
@@ -33,55 +32,49 @@ interface Calm {
   flood_per_second: number;
 }
 
-const CALM = 'calm';
-const FLOODING = 'flooding';
+const [CALM, FLOODING] = ['calm', 'flooding'];
 const QUOTA = ['--requests', '10', '--window', '1'];
-const REQUEST = 'GET /api/order/list';
+const LIST = '/api/order/list';
+const ORDERS = 1_000;
 const FORGED = 1_000;
-const CALM_CONNECTIONS = 50;
 
 async function run(context: BenchContext, options: FloodOptions): Promise<{ rows: Calm[] }> {
   const { installation, start, cleanup } = context;
   const { env, environment } = installation;
   const keys = await publishKeys(installation, [CALM, FLOODING]);
   await start(await serviceProgram('projector'));
-  await fillSmallStores(installation, [CALM, FLOODING]);
+  for (const storeId of [CALM, FLOODING]) {
+    const orders = times(ORDERS, (index) => orderRecord(index, ORDERS));
+    await publishRecords(installation, storeId, [storeRecord(storeId), ...orders]);
+  }
+  await caughtUp(installation, environment, 120_000);
   const set = await runProcess(env, ['quota', 'set', '-e', environment, '-s', FLOODING, ...QUOTA]);
   if (set.code !== 0) throw new Error(set.stderr);
   const { url } = await start(await serviceProgram('query'));
   const tokens = await fetchTokens(url, keys);
-  const { seconds, connections, rate } = options;
-  const port = Number(new URL(url).port);
-  const authorization = `Bearer ${tokens.get(CALM)}`;
-  const calm: RequestOrder = {
-    port,
-    requests: [httpRequest(REQUEST, { authorization })],
-    connections: CALM_CONNECTIONS,
-    seconds,
-    phases: [{ perSecond: rate, seconds }],
-  };
   const clientId = keys.find(({ storeId }) => storeId === FLOODING)?.clientId ?? '';
-  const kinds = Object.entries({ none: [], ...floods(tokens.get(FLOODING) ?? '', clientId) });
-  const [calmLoad, floodLoad] = [startLoadProcess(cleanup), startLoadProcess(cleanup)];
-  const measure = async (requests: readonly string[]) => {
+  const kinds = Object.entries({ none: {}, ...floods(tokens.get(FLOODING) ?? '', clientId) });
+  const load = startLoad(cleanup);
+  const headers = { authorization: `Bearer ${tokens.get(CALM)}` };
+  const { seconds, connections } = options;
+  const measure = async (flood: Partial<LoadOrder>) => {
     const flooding =
-      requests.length === 0 ? [] : floodLoad.ask({ port, requests, connections, seconds });
-    const outcomes = await calmLoad.ask(calm);
-    const good = outcomes.filter(({ status }) => status === 200);
-    const flood = (await flooding).length / seconds;
-    return { answered: good.length, asked: outcomes.length, flood, ...percentilesOf(good) };
+      flood.url === undefined
+        ? { requests_per_second: 0 }
+        : load({ headers: {}, connections, seconds, ...flood, url: url + flood.url });
+    const outcomes = await askSteadily(url + LIST, headers, options);
+    const times = outcomes.flatMap(({ status, ms }) => (status === 200 ? ms : []));
+    const { requests_per_second: perSecond } = await flooding;
+    const [p50_ms, p99_ms] = [percentile(times, 0.5), percentile(times, 0.99)];
+    return { answered: times.length, asked: outcomes.length, flood: perSecond, p50_ms, p99_ms };
   };
-  await measure([]);
-  const rounds = new Map<string, Awaited<ReturnType<typeof measure>>[]>(
-    kinds.map(([name]) => [name, []]),
-  );
+  await measure({});
+  const rounds = new Map<string, Awaited<ReturnType<typeof measure>>[]>();
   for (let round = 1; round <= options.rounds; round += 1) {
-    for (const [name, requests] of kinds) {
-      const measured = await measure(requests);
-      rounds.get(name)?.push(measured);
-      say(
-        `round ${round}, ${name}: ${measured.answered} of ${measured.asked}, p99 ${measured.p99_ms} ms`,
-      );
+    for (const [name, flood] of kinds) {
+      const measured = await measure(flood);
+      rounds.set(name, [...(rounds.get(name) ?? []), measured]);
+      say(`round ${round}, ${name}: ${JSON.stringify(measured)}`);
     }
   }
   const rows = [...rounds].map(([name, measured]) => {
@@ -100,21 +93,43 @@ async function run(context: BenchContext, options: FloodOptions): Promise<{ rows
   return { rows };
 }
 
-function floods(token: string, clientId: string): Record<string, string[]> {
-  const signed = token.slice(0, token.lastIndexOf('.') + 1);
-  const form = { 'content-type': 'application/x-www-form-urlencoded' };
-  const random = () => randomBytes(64).toString('base64url');
-  const many = (make: () => string) => Array.from({ length: FORGED }, make);
-  return {
-    'forged tokens': many(() =>
-      httpRequest(REQUEST, { authorization: `Bearer ${signed}${random()}` }),
-    ),
-    'wrong secrets': many(() => {
-      const authorization = `Basic ${Buffer.from(`${clientId}:${random()}`).toString('base64')}`;
-      const body = 'grant_type=client_credentials';
-      return httpRequest('POST /api/auth/token/', { ...form, authorization }, body);
+/** Sends requests at fixed times, however long answers take; times count from the planned time. */
+async function askSteadily(
+  url: string,
+  headers: Record<string, string>,
+  { rate, seconds }: FloodOptions,
+): Promise<{ status: number; ms: number }[]> {
+  const began = performance.now();
+  return Promise.all(
+    Array.from({ length: rate * seconds }, async (_, index) => {
+      const due = began + (index * 1_000) / rate;
+      await sleep(due - performance.now());
+      const status = await fetch(url, { headers }).then(
+        async (answer) => {
+          await answer.text();
+          return answer.status;
+        },
+        () => 0,
+      );
+      return { status, ms: performance.now() - due };
     }),
-    'a store beyond its quota': [httpRequest(REQUEST, { authorization: `Bearer ${token}` })],
+  );
+}
+
+function floods(token: string, clientId: string): Record<string, Partial<LoadOrder>> {
+  const signed = token.slice(0, token.lastIndexOf('.') + 1);
+  const random = () => randomBytes(64).toString('base64url');
+  const many = (make: () => string) =>
+    Array.from({ length: FORGED }, () => ({ headers: { authorization: make() } }));
+  return {
+    'forged tokens': { url: LIST, requests: many(() => `Bearer ${signed}${random()}`) },
+    'wrong secrets': {
+      url: '/api/auth/token/',
+      headers: { 'content-type': 'application/x-www-form-urlencoded' },
+      body: 'grant_type=client_credentials',
+      requests: many(() => `Basic ${Buffer.from(`${clientId}:${random()}`).toString('base64')}`),
+    },
+    'a store beyond its quota': { url: LIST, headers: { authorization: `Bearer ${token}` } },
   };
 }
 

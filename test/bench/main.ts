@@ -1,16 +1,13 @@
 /** The benchmarks, `npm run bench -- <which>`: one subcommand each, against real servers. */
 import { Command } from 'commander';
 import { StackError } from '#local/stack/part.ts';
-import { accessBench } from './access/run.ts';
 import { changesBench } from './changes/run.ts';
 import { floodBench } from './flood.ts';
 import { addBench } from './frame.ts';
 import { freshnessBench } from './freshness/run.ts';
-import { overloadBench } from './overload.ts';
 import { projectorBench } from './projector/run.ts';
 import { queryBench } from './query/run.ts';
 import { say } from './say.ts';
-import { soakBench } from './soak/run.ts';
 
 // kafkajs passes negative delays to timers; a user of the terminal cannot change that.
 process.removeAllListeners('warning');
@@ -28,12 +25,9 @@ started for those that are not given. What the figures mean: docs/benchmarks.md.
   );
 addBench(program, queryBench);
 addBench(program, floodBench);
-addBench(program, accessBench);
 addBench(program, projectorBench);
 addBench(program, freshnessBench);
-addBench(program, overloadBench);
 addBench(program, changesBench);
-addBench(program, soakBench);
 
 try {
   await program.parseAsync();

@@ -14,17 +14,8 @@ export async function cpuSeconds(pid: number): Promise<number> {
   return (Number(fields[UTIME]) + Number(fields[STIME])) / TICKS;
 }
 
-/** The present resident memory, in MiB. */
-export function residentMebibytes(pid: number): Promise<number> {
-  return memory(pid, 'VmRSS');
-}
-
 /** The peak resident memory, in MiB. */
-export function peakMebibytes(pid: number): Promise<number> {
-  return memory(pid, 'VmHWM');
-}
-
-async function memory(pid: number, field: string): Promise<number> {
+export async function peakMebibytes(pid: number): Promise<number> {
   const status = await readFile(`/proc/${pid}/status`, 'utf8');
-  return Number(new RegExp(`^${field}:\\s+(\\d+) kB$`, 'm').exec(status)?.[1]) / 1_024;
+  return Number(/^VmHWM:\s+(\d+) kB$/m.exec(status)?.[1]) / 1_024;
 }

@@ -83,18 +83,16 @@ const ALL_ENCODED = 'loja%2D1%5Fa%2Eb%7Ec%2Bd%25e+f:p%2D%5F%2E%7E%2B%25%3A+q%2Fr
 describe('a client from npm', () => {
   it.for<[NpmClient, string]>([
     ['oauth4webapi', ALL_ENCODED],
-    ['openid-client', ALL_ENCODED],
     ['simple-oauth2', QUERY_ESCAPED],
-    ['simple-oauth2, loose', AS_SENT],
   ])('%s', async ([name, imported]) => {
     expectAll(await runNpmClient(name, task), imported);
   });
 });
 
 describe('a client in another language', { timeout: FETCH_LIMIT_MS }, () => {
-  it.for(['Authlib', 'requests-oauthlib'])('%s', async (name, context) => {
+  it('Authlib', async (context) => {
     const program = await prepared(python, context);
-    expectAll(await doTask(program('clients.py', name)), AS_SENT);
+    expectAll(await doTask(program('clients.py')), AS_SENT);
   });
 
   it('golang.org/x/oauth2', async (context) => {

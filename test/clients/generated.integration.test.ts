@@ -14,6 +14,7 @@ import { afterAll, beforeAll, describe, expect, it, type TestContext } from 'vit
 import { cacheFolder } from '#local/stack/fetch.ts';
 import { findOnPath } from '#local/stack/program.ts';
 import { aProduct, MINIMAL } from '#test/changes.ts';
+import { openApi } from '#test/documented.ts';
 import { useQueryService } from '#test/hooks.ts';
 import { javaWith } from '#test/java-packages.ts';
 import { installPythonPackages } from '#test/python-packages.ts';
@@ -32,6 +33,7 @@ const service = useQueryService();
 let folder: string;
 let proxy: { url: string; close: () => void };
 
+const CREDENTIALS = { CLIENT_ID: 'generated', CLIENT_SECRET: 'secret' };
 const FACTS = {
   orders: 1,
   notes: 'sem cebola',
@@ -75,7 +77,7 @@ async function startProxy(target: string) {
     void (async () => {
       const { host: _host, 'accept-encoding': _encoding, ...headers } = request.headers;
       const body = request.method === 'POST' ? Buffer.concat(await request.toArray()) : null;
-      const answer = await fetch(`${target}${request.url}`, {
+      const answer = await fetch(`${target}${request.url?.replace(/^\/prod/, '')}`, {
         method: request.method ?? 'GET',
         headers: headers as Record<string, string>,
         body,
@@ -100,9 +102,8 @@ async function startProxy(target: string) {
 async function walk({ file, args, cwd, env }: Program): Promise<void> {
   for (const url of [service.url, proxy.url]) {
     const given = {
+      ...CREDENTIALS,
       BASE_URL: url,
-      CLIENT_ID: 'generated',
-      CLIENT_SECRET: 'secret',
       // Whole minutes and whole seconds.
       CREATED_FROM: '2026-03-01T00:00:00',
       CREATED_TO: '2026-03-01T23:59:59',
@@ -218,19 +219,34 @@ describe('a client of', () => {
     });
   });
 
-  it('openapi-python-client (Python)', { timeout: LIMIT_MS }, async (context) => {
-    const requirements = join(EXAMPLE, 'python/requirements.txt');
-    await make(
-      context,
-      () => python(requirements, 'openapi-python-client'),
-      async ({ file, env }, into) => {
-        await cp(join(GENERATED, 'python/walk_client.py'), join(into, 'walk.py'));
-        const options = ['generate', '--meta=none', `--path=${DOCUMENT}`, '--output-path=client'];
-        await run(file, ['-m', 'openapi_python_client', ...options], { cwd: into, env, ...OUTPUT });
-        return { file, args: ['walk.py'], cwd: into, env };
-      },
-    );
-  });
+  it(
+    'openapi-python-client (Python), without warnings, with a class for each error',
+    { timeout: LIMIT_MS },
+    async (context) => {
+      const requirements = join(EXAMPLE, 'python/requirements.txt');
+      await make(
+        context,
+        () => python(requirements, 'openapi-python-client'),
+        async ({ file, env }, into) => {
+          await cp(join(GENERATED, 'python/walk_client.py'), join(into, 'walk.py'));
+          const options = ['generate', '--fail-on-warning', '--meta=none'];
+          const paths = [`--path=${DOCUMENT}`, '--output-path=client'];
+          await run(file, ['-m', 'openapi_python_client', ...options, ...paths], {
+            cwd: into,
+            env,
+            ...OUTPUT,
+          });
+          const models = await readdir(join(into, 'client/models'));
+          const errors = Object.keys(openApi.components['schemas'] ?? {})
+            .filter((name) => name.endsWith('Error'))
+            .map((name) => name.replaceAll(/(?<=[a-z])(?=[A-Z])/g, '_').toLowerCase());
+          expect(errors.length).toBeGreaterThan(12);
+          expect(errors.filter((name) => !models.includes(`${name}.py`))).toEqual([]);
+          return { file, args: ['walk.py'], cwd: into, env };
+        },
+      );
+    },
+  );
 
   it('datamodel-code-generator (Pydantic)', { timeout: LIMIT_MS }, async (context) => {
     const requirements = join(GENERATED, 'python/requirements.txt');
@@ -270,8 +286,15 @@ describe('a client of', () => {
           env: { ...process.env, DOCUMENT },
           ...OUTPUT,
         });
-        const args = ['--disable-warning=ExperimentalWarning', 'walk.ts'];
-        return { file: process.execPath, args, cwd: into, env: {} };
+        const program = (file: string) => {
+          const args = ['--disable-warning=ExperimentalWarning', file];
+          return { file: process.execPath, args, cwd: into, env: {} };
+        };
+        const { file, args, cwd } = program('use.ts');
+        // Behind a gateway whose address has a path.
+        const env = { ...process.env, ...CREDENTIALS, BASE_URL: `${proxy.url}/prod` };
+        expect((await run(file, args, { cwd, env })).stdout).toMatch(/^\d+ orders: [\d.]+/);
+        return program('walk.ts');
       });
     },
   );

@@ -1,10 +1,7 @@
 /** OAuth clients from npm, used as their documentation shows. */
 import * as oauth from 'oauth4webapi';
-import * as openid from 'openid-client';
 import { ClientCredentials } from 'simple-oauth2';
 import type { ClientKey, Result, Task } from './task.ts';
-
-type Client = (task: Task, key: ClientKey) => Promise<Response>;
 
 async function oauth4webapi(
   task: Task,
@@ -35,44 +32,24 @@ async function oauth4webapi(
   );
 }
 
-async function openidClient(
+/** Encodes credentials as RFC 6749 says. */
+async function simpleOauth2(
   task: Task,
-  { client_id, client_secret }: ClientKey,
+  { client_id: id, client_secret: secret }: ClientKey,
 ): Promise<Response> {
-  const server = { issuer: new URL(task.token_url).origin, token_endpoint: task.token_url };
-  const config = new openid.Configuration(
-    server,
-    client_id,
-    {},
-    openid.ClientSecretBasic(client_secret),
-  );
-  openid.allowInsecureRequests(config);
-  const { access_token } = await openid.clientCredentialsGrant(config, { scope: 'order' });
-  return openid.fetchProtectedResource(config, access_token, new URL(task.data_url), 'GET');
+  const { origin: tokenHost, pathname: tokenPath } = new URL(task.token_url);
+  const client = new ClientCredentials({
+    client: { id, secret },
+    auth: { tokenHost, tokenPath },
+    options: { credentialsEncodingMode: 'strict' },
+  });
+  const { token } = await client.getToken({ scope: 'order' });
+  return fetch(task.data_url, {
+    headers: { authorization: `Bearer ${String(token['access_token'])}` },
+  });
 }
 
-/** `strict` encodes credentials as RFC 6749 says, `loose` sends them unchanged. */
-function simpleOauth2(credentialsEncodingMode: 'strict' | 'loose'): Client {
-  return async (task, { client_id: id, client_secret: secret }) => {
-    const { origin: tokenHost, pathname: tokenPath } = new URL(task.token_url);
-    const client = new ClientCredentials({
-      client: { id, secret },
-      auth: { tokenHost, tokenPath },
-      options: { credentialsEncodingMode },
-    });
-    const { token } = await client.getToken({ scope: 'order' });
-    return fetch(task.data_url, {
-      headers: { authorization: `Bearer ${String(token['access_token'])}` },
-    });
-  };
-}
-
-const CLIENTS = {
-  oauth4webapi,
-  'openid-client': openidClient,
-  'simple-oauth2': simpleOauth2('strict'),
-  'simple-oauth2, loose': simpleOauth2('loose'),
-};
+const CLIENTS = { oauth4webapi, 'simple-oauth2': simpleOauth2 };
 
 export type NpmClient = keyof typeof CLIENTS;
 

@@ -24,7 +24,7 @@ function versions(folder?: string): Set<unknown> {
   ]);
 }
 
-it('has the same version in every file', () => {
+it('every file has the same version', () => {
   const lock = JSON.parse(text('package-lock.json')) as { version: string };
   const documents = ['openapi', 'asyncapi'].map((name) => json(`docs/${name}.json`).info.version);
   expect(new Set([...versions(), lock.version, ...documents])).toEqual(new Set([project.version]));

@@ -70,16 +70,6 @@ it.each(projectFiles(['.md']).filter((path) => !isHistory(path)))(
   },
 );
 
-it.each(projectFiles(['.md']))('%s has a header in every table', (path) => {
-  const lines = readFileSync(path, 'utf8')
-    .replaceAll(/^```[\s\S]*?^```$/gm, '')
-    .split('\n');
-  const isRow = (line = '') => /^ *\|/.test(line);
-  const begun = lines.filter((line, index) => isRow(line) && !isRow(lines[index - 1]));
-  const headless = begun.filter((line) => !/^[ |:-]+$/.test(lines[lines.indexOf(line) + 1] ?? ''));
-  expect(headless).toEqual([]);
-});
-
 it.each(projectFiles(['.md']))('%s links only to existing files and headings', (path) => {
   const text = readFileSync(path, 'utf8').replaceAll(/^```[\s\S]*?^```$/gm, '');
   const dead = [...text.matchAll(/\]\((?!https?:|mailto:)([^)#\s]*)(?:#([^)\s]+))?\)/g)].filter(
@@ -176,10 +166,6 @@ describe('the README', () => {
         promise,
         proof: expect.stringMatching(/^\[.+\]\(.+\)$/),
       });
-  });
-
-  it('is shorter than four screens of 50 lines', () => {
-    expect(readme.split('\n').length).toBeLessThan(200);
   });
 });
 

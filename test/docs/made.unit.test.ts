@@ -8,14 +8,12 @@ import { describe, expect, it } from 'vitest';
 import {
   asyncApiDocument,
   cliMarkdown,
-  commandHelps,
   eventsMarkdown,
   filtersMarkdown,
   recordsMarkdown,
   replaceSection,
   settingsMarkdown,
 } from '#admin/documents/documents.ts';
-import { createProgram } from '#admin/program.ts';
 import { createMetrics as projectorMetrics } from '#projector/metrics.ts';
 import { createMetrics as queryMetrics } from '#query/metrics.ts';
 import { ACCESS_SCHEMAS, readAccessChange } from '#shared/events/access-event.ts';
@@ -108,14 +106,6 @@ describe('docs/cli.md', () => {
   it('matches the commands: npm run documents updates it', async () => {
     await expectUpToDate('docs/cli.md', 'commands', cliMarkdown());
   });
-
-  it.each(commandHelps(createProgram()))(
-    'has a help text of $name that fits 80 columns',
-    ({ help }) => {
-      expect(help).toMatch(/^Usage: store-data/);
-      expect(help.split('\n').filter((line) => line.length > 80)).toEqual([]);
-    },
-  );
 });
 
 const message = (event: object) => ({

@@ -133,7 +133,7 @@ describe(`a customer whom ${ORDERS} orders name`, () => {
       const erasedAfterMs = performance.now() - deletedAt;
       expect(await stillStored()).toBe(0);
       expect(await naming()).toBe(0);
-      const verified = await runCommand(installation.env, ['verify']);
+      const verified = await runCommand(installation.env, 'verify');
       expect(verified.stdout + verified.stderr).toMatch(/no differences/);
 
       note({

@@ -25,7 +25,7 @@ describe('three Kafka brokers, whose first named one is frozen', () => {
     const withOthers = { ...installation.env, KAFKA_BROKERS: others };
     await eventually(
       'the others lead',
-      async () => (await runCommand(withOthers, ['lag'])).code === 0,
+      async () => (await runCommand(withOthers, 'lag')).code === 0,
     );
     const outcomes: [number | null, string][] = [];
     for (let call = 0; call < CALLS; call += 1) {

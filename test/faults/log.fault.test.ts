@@ -4,7 +4,7 @@ import { TOPIC_CONFIG } from '#shared/kafka/client.ts';
 import { createInstallation, eventually, type Installation } from '#test/installation.ts';
 import { caughtUp, dump, readModels } from '#test/read-models.ts';
 import { killAll, startService, type ServiceProcess } from '#test/service-process.ts';
-import { makeTopicAnew, withAdmin } from '#test/topics.ts';
+import { withAdmin } from '#test/topics.ts';
 import { eventAt } from './load.ts';
 import { note } from './results.ts';
 import { type KafkaCluster, startKafkaCluster } from './servers/kafka-cluster.ts';
@@ -49,28 +49,6 @@ describe('a log that is replaced while a projector runs', () => {
     expect(error).toContain('this is another log than');
     return performance.now() - began;
   };
-
-  // test/simulation covers all lengths.
-  it('is detected after the topic was recreated, shorter or longer', async () => {
-    const recoveriesMs: number[] = [];
-    for (const length of [0, 2 * APPLIED]) {
-      const installation = await install();
-      const service = await project(installation);
-      const before = await dump(await readModels(installation));
-      await makeTopicAnew(installation.kafka, changesTopic(installation.environment));
-      await installation.publish(events(10_000, length));
-      recoveriesMs.push(await stops(service));
-      expect(await dump(await readModels(installation))).toEqual(before);
-      service.kill('SIGKILL');
-    }
-    note({
-      fault: 'topic made anew: until it stops',
-      recoveriesMs,
-      boundMs: BOUND_MS,
-      events: APPLIED,
-    });
-    expect(Math.max(...recoveriesMs)).toBeLessThan(BOUND_MS);
-  });
 
   it('is detected after a broker that missed messages became leader, even if the log has grown again', async () => {
     const kafka = await startKafkaCluster(3);

@@ -10,7 +10,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { newSigningKey } from '#shared/access/signing-key-set.ts';
 import { createApiClient } from '#test/api-client.ts';
 import { debianRedis } from '#test/debian-redis.ts';
-import { documentedCommands } from '#test/documented-commands.ts';
+import { documentedCommands } from './documented-commands.ts';
 import { orderMessage } from '#test/events.ts';
 import { eventually } from '#test/installation.ts';
 import { PATIENCE } from '#test/patience.ts';
@@ -133,6 +133,11 @@ describe(`a secured installation, set up only by the documents, on ${size === 1 
       'keys create --store s2 --environment production --scopes order'.split(' '),
     )) as Key;
     await untilAnswered(made, ALL);
+    expect(await operate(['stores', 'list'])).toMatchObject([
+      { store_id: 's1', blocked: true },
+      { store_id: 's2', quota: { requests: 777 } },
+      { store_id: 's3', blocked: true },
+    ]);
     // The erased store's record does not return.
     expect(await operate(['verify', '--deep'])).toMatchObject({ differences: [], stores: 1 });
   }
@@ -170,6 +175,8 @@ describe(`a secured installation, set up only by the documents, on ${size === 1 
           await untilAnswered(keys.s1, ALL);
       }
     }
+    await operate('quota set --store s2 --environment production --requests 777'.split(' '));
+    await operate('stores block s3 --environment production'.split(' '));
     await expectRecovered();
   });
 

@@ -21,7 +21,7 @@ interface Shown {
 
 const valuesOf = async (metric: Shown) => (await metric.get()).values.map(({ value }) => value);
 
-it('is reported by metrics, which keep the last known lag, and by one line a minute per failure', async () => {
+it('an unreachable Kafka is reported by metrics, which keep the last known lag, and by one line a minute per failure', async () => {
   const lines: { msg: string }[] = [];
   const logger = pino({}, { write: (line) => lines.push(JSON.parse(line) as { msg: string }) });
   const projector = await startProjector(

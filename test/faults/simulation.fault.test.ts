@@ -8,13 +8,17 @@ import { simulate } from '../simulation/simulate.ts';
 const SECONDS = 600;
 const FINDING_SECONDS = 120;
 
-it('keeps every promise for ten minutes', { timeout: 2 * SECONDS * 1_000 }, async () => {
-  const { summary, broken } = await simulate(randomInt(2 ** 31), SECONDS * 1_000);
-  expect([...(broken ?? []), summary].join('\n')).toMatch(/every promise was kept$/);
-});
+it(
+  'the simulated world keeps every promise for ten minutes',
+  { timeout: 2 * SECONDS * 1_000 },
+  async () => {
+    const { summary, broken } = await simulate(randomInt(2 ** 31), SECONDS * 1_000);
+    expect([...(broken ?? []), summary].join('\n')).toMatch(/every promise was kept$/);
+  },
+);
 
 it.each(MISTAKES)(
-  'finds that $mistake',
+  'the simulation finds that $mistake',
   { timeout: 3 * FINDING_SECONDS * 1_000 },
   async (mistake) => {
     expect(await findMistake(mistake, FINDING_SECONDS, randomInt(2 ** 31))).not.toBeNull();

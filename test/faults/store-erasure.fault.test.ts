@@ -64,7 +64,7 @@ it(
       });
     });
     expect(await left()).toBe(0);
-    const verified = await runCommand(installation.env, ['verify']);
+    const verified = await runCommand(installation.env, 'verify');
     expect(verified.stdout + verified.stderr).toMatch(/no differences/);
   },
 );

@@ -6,7 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { expect } from 'vitest';
 import type { Checkpoint } from '#shared/projection/slice/checkpoint.ts';
 import { changesTopic } from '#shared/events/topics.ts';
-import { CHECKPOINTS, type Stamp, STAMPS } from '#shared/read-models/collections.ts';
+import { CHECKPOINTS } from '#shared/read-models/collections.ts';
 import { createInstallation, type Installation } from '#test/installation.ts';
 import { startSilentProjector } from '#test/projectors.ts';
 import { caughtUp, dump, readModels } from '#test/read-models.ts';
@@ -51,16 +51,8 @@ export interface Trial {
    * trees, versions, and the log. Notes the figures and asserts their bounds, which are longer on a
    * busy machine.
    */
-  conclude: (results: Omit<Result, 'events'>[], options?: Comparison) => Promise<void>;
+  conclude: (results: Omit<Result, 'events'>[]) => Promise<void>;
   close: () => Promise<void>;
-}
-
-export interface Comparison {
-  /**
-   * Stores moved between partitions. Older events then arrive after newer ones, and stamps change
-   * less often.
-   */
-  storesMoved?: true;
 }
 
 /** Makes the installation and starts publishing. */
@@ -104,7 +96,7 @@ export async function startTrial(options: TrialOptions = {}): Promise<Trial> {
         throw new Error([String(error), ...last.map((lines) => lines.join('\n'))].join('\n\n'));
       }),
     positions: () => positions(installation, disturbed, partitions),
-    async conclude(results, { storesMoved } = {}) {
+    async conclude(results) {
       const events = await flow.end();
       const slower = slowness();
       await caughtUp(installation, disturbed, CAUGHT_UP_LIMIT_MS);
@@ -121,9 +113,6 @@ export async function startTrial(options: TrialOptions = {}): Promise<Trial> {
         [disturbed, undisturbed].map(async (name) => dump(await readModels(installation, name))),
       );
       expect(Object.keys(expected?.['orders'] ?? {}).length).toBeGreaterThan(50);
-      for (const content of [left, expected]) {
-        if (storesMoved && content !== undefined) content[STAMPS] = withoutMoves(content[STAMPS]);
-      }
       for (const name of Object.keys(expected ?? {}))
         expect(left?.[name], name).toEqual(expected?.[name]);
       const verified = await runCommand(installation.env, ['verify', '--deep', '-e', disturbed]);
@@ -149,15 +138,6 @@ export async function startTrial(options: TrialOptions = {}): Promise<Trial> {
       await installation.close();
     },
   };
-}
-
-/** The counts and offsets of stamps, without the change counters. */
-function withoutMoves(stamps: unknown[] = []): unknown[] {
-  return stamps.map((stamp) =>
-    Object.fromEntries(
-      Object.entries(stamp as Stamp).filter(([, value]) => typeof value !== 'number'),
-    ),
-  );
 }
 
 /** Publishes the same events to both environments until `end`, which returns their number. */

@@ -1,6 +1,5 @@
 /** Compresses record batches like Kafka clients; the product only decompresses. */
 import zlib from 'node:zlib';
-import kafkajs from 'kafkajs';
 import { compressFrameSync } from 'lz4-napi';
 import { compressSync } from 'snappy';
 
@@ -14,16 +13,6 @@ const PACKERS: Record<number, (bytes: Buffer) => Buffer> = {
 
 export function pack(number: number, bytes: Buffer): Buffer {
   return PACKERS[number]?.(bytes) ?? bytes;
-}
-
-/** Registers all codecs for kafkajs producers, which only have gzip. */
-export function registerCodecs(): void {
-  const registry: Record<number, () => unknown> = kafkajs.CompressionCodecs;
-  for (const number of [1, 2, 3, 4]) {
-    registry[number] = () => ({
-      compress: (encoder: { buffer: Buffer }) => Promise.resolve(pack(number, encoder.buffer)),
-    });
-  }
 }
 
 /** `\x82SNAPPY\0`, then the version and the oldest compatible one. */

@@ -4,13 +4,12 @@
  */
 import { readFileSync } from 'node:fs';
 import fc from 'fast-check';
-import { type EntityName } from '#shared/events/entities.ts';
 import { CAMPAIGN_STATUSES } from '#shared/records/campaign.ts';
 import { ORDER_STATUSES } from '#shared/records/order.ts';
 import { ORDER_TYPES } from '#shared/records/store.ts';
 import { TEXT } from './complete-states.ts';
 import type { Envelope, ListQuery, Model } from './model.ts';
-import { STREAM_STORES } from './streams.ts';
+import { STREAM_IDS, STREAM_STORES } from './streams.ts';
 import { words } from './words.ts';
 
 /** Absent in `absences` of ten cases. */
@@ -158,31 +157,14 @@ export const question: fc.Arbitrary<Question> = fc
     }),
   );
 
-/** The ids in streams, by entity. */
-export const recordIds = {
-  store: [],
-  order: numbered('o', 12),
-  coupon: numbered('n', 3),
-  review: numbered('r', 5),
-  campaign: numbered('m', 3),
-  category: numbered('k', 4),
-  product: numbered('p', 10),
-  option_group: numbered('g', 3),
-  customer: ['c1', 'c2', 'c3', 'C_4', 'c-5', 'c6'],
-} satisfies Record<EntityName, string[]>;
-
 /** Every details endpoint, with the ids in streams and the model's answer. */
 export const records = (
   ['order', 'coupon', 'review', 'campaign', 'category', 'product'] as const
 ).map((kind) => ({
   path: `/api/${kind}/details/?${kind}_id=`,
-  ids: recordIds[kind],
+  ids: STREAM_IDS[kind],
   answer: (model: Model, store: string, id: string) => model.record(kind, store, id),
 }));
-
-function numbered(letter: string, count: number): string[] {
-  return Array.from({ length: count }, (_, index) => `${letter}${index + 1}`);
-}
 
 function defined<T extends object>(record: T): T {
   return Object.fromEntries(Object.entries(record).filter(([, value]) => value !== undefined)) as T;

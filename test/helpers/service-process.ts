@@ -81,7 +81,7 @@ export function startKilledProjector(
   env: Record<string, string>,
   transaction: number,
 ): ServiceProcess {
-  const program = new URL('killed-projector.ts', import.meta.url).pathname;
+  const program = new URL('programs/killed-projector.ts', import.meta.url).pathname;
   return startService(
     'projector',
     { ...env, [KILL_IN_TRANSACTION]: String(transaction) },

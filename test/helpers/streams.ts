@@ -11,9 +11,24 @@ import type { TestEvent } from './events.ts';
 
 export type StreamEvent = TestEvent;
 
-export const STREAM_STORES = ['s1', 's2', 'S-3'];
-const CUSTOMERS = ['c1', 'c2', 'c3', 'C_4', 'c-5', 'c6'];
-const ORDERS = Array.from({ length: 12 }, (_, index) => `o${index + 1}`);
+// Some ids are names of properties that every JavaScript object has.
+export const STREAM_STORES = ['s1', 's2', '__proto__'];
+/** The ids in streams, by entity. */
+export const STREAM_IDS = {
+  store: [],
+  order: ['__proto__', ...numbered('o', 11)],
+  coupon: ['toString', ...numbered('n', 2)],
+  review: ['__proto__', ...numbered('r', 4)],
+  campaign: ['constructor', ...numbered('m', 2)],
+  category: ['__proto__', ...numbered('k', 3)],
+  product: numbered('p', 10),
+  option_group: ['constructor', ...numbered('g', 2)],
+  customer: ['c1', 'c2', 'c3', 'C_4', 'c-5', 'constructor'],
+} satisfies Record<EntityName, string[]>;
+
+function numbered(letter: string, count: number): string[] {
+  return Array.from({ length: count }, (_, index) => `${letter}${index + 1}`);
+}
 
 const NAMES = [
   ...`José da Silva|jose da silva|Ana|ANA MARIA|Ângela|Zé|Émile||𝒜lgebra|ﬁlho|.*|O'Neil (2)| Ana|Ωmega Σας`.split(
@@ -75,7 +90,7 @@ const orderState = fc.record({
   order_type: fc.constantFrom(...ORDER_TYPES),
   customer: nullable(
     fc.record({
-      id: fc.constantFrom(...CUSTOMERS),
+      id: fc.constantFrom(...STREAM_IDS.customer),
       name: nullable(fc.constantFrom(...NAMES, ...BODY_PARTS)),
       phone: nullable(fc.constantFrom(...PHONES)),
       document: nullable(fc.constantFrom(...DOCUMENTS)),
@@ -115,8 +130,8 @@ const couponState = fc.record({
 });
 
 const reviewState = fc.record({
-  order_id: nullable(fc.constantFrom(...ORDERS)),
-  customer_id: nullable(fc.constantFrom(...CUSTOMERS)),
+  order_id: nullable(fc.constantFrom(...STREAM_IDS.order)),
+  customer_id: nullable(fc.constantFrom(...STREAM_IDS.customer)),
   customer_name: nullable(fc.constantFrom(...NAMES)),
   rating: fc.integer({ min: 1, max: 5 }),
   comment: nullable(fc.constantFrom('Ótimo!', '')),
@@ -131,10 +146,6 @@ const campaignState = fc.record({
   sent_count: nullable(fc.nat({ max: 100 })),
   ...times,
 });
-
-const CATEGORIES = ['k1', 'k2', 'k3', 'k4'];
-const PRODUCTS = Array.from({ length: 10 }, (_, index) => `p${index + 1}`);
-const GROUPS = ['g1', 'g2', 'g3'];
 const position = fc.integer({ min: 0, max: 2 });
 
 const categoryState = fc.record({
@@ -145,7 +156,7 @@ const categoryState = fc.record({
 });
 
 const productState = fc.record({
-  category_id: nullable(fc.constantFrom(...CATEGORIES, 'nowhere')),
+  category_id: nullable(fc.constantFrom(...STREAM_IDS.category, 'nowhere')),
   name: fc.constantFrom('Calabresa', 'Água', 'agua', 'Guaraná'),
   price: money,
   promotional_price: nullable(money),
@@ -154,7 +165,7 @@ const productState = fc.record({
   ean: nullable(fc.constantFrom('789')),
   serves: nullable(fc.integer({ min: 1, max: 4 })),
   option_group_ids: nullable(
-    fc.uniqueArray(fc.constantFrom(...GROUPS, 'missing'), { maxLength: 3 }),
+    fc.uniqueArray(fc.constantFrom(...STREAM_IDS.option_group, 'missing'), { maxLength: 3 }),
   ),
   ...perhapsTimes,
 });
@@ -180,15 +191,11 @@ const sequence = fc.integer({ min: 0, max: 12 });
 const storeId = fc.constantFrom(...STREAM_STORES);
 
 /** Half of the events also carry the fields that no state above names. */
-function changes(
-  entity: EntityName,
-  subject: fc.Arbitrary<string> | null,
-  state: fc.Arbitrary<object>,
-): fc.Arbitrary<StreamEvent> {
+function changes(entity: EntityName, state: fc.Arbitrary<object>): fc.Arbitrary<StreamEvent> {
   return fc
     .record({
       storeId,
-      id: subject ?? fc.constant(null),
+      id: fc.constantFrom(...(entity === 'store' ? [null] : STREAM_IDS[entity])),
       sequence,
       state,
       isComplete: fc.boolean(),
@@ -206,19 +213,21 @@ function changes(
     }));
 }
 
+const of = (weight: number, entity: EntityName, state: fc.Arbitrary<object>) => ({
+  weight,
+  arbitrary: changes(entity, state),
+});
+
 const event = fc.oneof(
-  { weight: 1, arbitrary: changes('store', null, storeState) },
-  { weight: 4, arbitrary: changes('customer', fc.constantFrom(...CUSTOMERS), customerState) },
-  { weight: 8, arbitrary: changes('order', fc.constantFrom(...ORDERS), orderState) },
-  { weight: 2, arbitrary: changes('coupon', fc.constantFrom('n1', 'n2', 'n3'), couponState) },
-  {
-    weight: 3,
-    arbitrary: changes('review', fc.constantFrom('r1', 'r2', 'r3', 'r4', 'r5'), reviewState),
-  },
-  { weight: 2, arbitrary: changes('campaign', fc.constantFrom('m1', 'm2', 'm3'), campaignState) },
-  { weight: 3, arbitrary: changes('category', fc.constantFrom(...CATEGORIES), categoryState) },
-  { weight: 6, arbitrary: changes('product', fc.constantFrom(...PRODUCTS), productState) },
-  { weight: 3, arbitrary: changes('option_group', fc.constantFrom(...GROUPS), optionGroupState) },
+  of(1, 'store', storeState),
+  of(4, 'customer', customerState),
+  of(8, 'order', orderState),
+  of(2, 'coupon', couponState),
+  of(3, 'review', reviewState),
+  of(2, 'campaign', campaignState),
+  of(3, 'category', categoryState),
+  of(6, 'product', productState),
+  of(3, 'option_group', optionGroupState),
 );
 
 /** A stream with some repeated events. */

@@ -28,20 +28,14 @@ export const MUTATIONS: readonly Mutation[] = [
     file: 'shared/projection/slice/epochs.ts',
     replace: 'for (const storeId of given.keys()) this.#given.delete(storeId);',
     by: 'given.keys();',
-    tests: [
-      'test/shared/projection/pipeline/positions.integration.test.ts',
-      'test/followers.integration.test.ts',
-    ],
+    tests: ['test/shared/projection/pipeline/positions.integration.test.ts'],
   },
   {
     fault: 'a new epoch begins later than behind the last position of the one before it',
     file: 'shared/projection/slice/epochs.ts',
     replace: 'from: (stamp?.position ?? 0) + 1 }',
     by: 'from: Math.max(1, stamp?.position ?? 0) + 5 }',
-    tests: [
-      'test/shared/projection/pipeline/positions.integration.test.ts',
-      'test/followers.integration.test.ts',
-    ],
+    tests: ['test/shared/projection/pipeline/positions.integration.test.ts'],
   },
   {
     fault: 'an epoch is continued wherever the store stands',
@@ -49,10 +43,7 @@ export const MUTATIONS: readonly Mutation[] = [
     replace:
       'given.position === stamp?.position &&\n      given.epoch === presentEpoch(stamp.epochs)',
     by: "stamp !== undefined && given.epoch !== ''",
-    tests: [
-      'test/shared/projection/pipeline/positions.integration.test.ts',
-      'test/followers.integration.test.ts',
-    ],
+    tests: ['test/shared/projection/pipeline/positions.integration.test.ts'],
   },
   {
     fault: 'positions that a restored database lost count as delivered',
@@ -73,10 +64,7 @@ export const MUTATIONS: readonly Mutation[] = [
     file: 'shared/read-models/feed-epochs.ts',
     replace: 'if (text === undefined) return item;',
     by: "if (text === undefined || text !== '') return item;",
-    tests: [
-      'test/shared/projection/pipeline/positions.integration.test.ts',
-      'test/followers.integration.test.ts',
-    ],
+    tests: ['test/shared/projection/pipeline/positions.integration.test.ts'],
   },
   {
     fault: 'a cursor of one kind is taken for another kind',

@@ -80,7 +80,7 @@ describe('Kafka with TLS', () => {
     KAFKA_TLS_KEY_FILE: key,
   });
 
-  it.each([
+  it.concurrent.each([
     ...['plain', 'scram-sha-256', 'scram-sha-512'].map(
       (KAFKA_SASL_MECHANISM) =>
         [
@@ -94,7 +94,7 @@ describe('Kafka with TLS', () => {
     expect(await meet(env())).toContain('secured');
   });
 
-  it.each<Refused>([
+  it.concurrent.each<Refused>([
     [
       'a wrong password',
       () => password({ KAFKA_SASL_PASSWORD: 'wrong' }),
@@ -187,7 +187,7 @@ describe('MongoDB with TLS', () => {
     expect(await meet(certificate(files.both))).toBe('O=client,CN=client');
   });
 
-  it.each<Refused>([
+  it.concurrent.each<Refused>([
     ['a wrong password', () => password({ MONGODB_PASSWORD: 'wrong' }), /Authentication failed/],
     ['no password', () => ({}), /requires authentication/],
     [
@@ -246,7 +246,7 @@ describe('Redis with TLS', () => {
     );
   });
 
-  it.each<Refused>([
+  it.concurrent.each<Refused>([
     [
       'a wrong password',
       () => ({ REDIS_PASSWORD: 'wrong' }),

@@ -56,42 +56,33 @@ function expectUnpolluted(): void {
  * parameter.
  */
 const NAMES = words(
-  '__proto__ __proto__[polluted] __proto__.polluted constructor',
-  'constructor[prototype][polluted] constructor.prototype.polluted prototype[polluted] toString',
-  'hasOwnProperty valueOf $where $or $or[0][x] $expr $comment x[$ne] x[$gt] x[$regex] x[$in][]',
-  'x[$where] x[] x[0] x[__proto__][polluted] x.$ne x.length x%00 x%20 %20x X _method callback',
-  'fields sort limit order_by store_id environment',
+  '__proto__ __proto__[polluted] constructor[prototype][polluted] constructor.prototype.polluted',
+  'toString hasOwnProperty $where $or[0][x] $expr x[$ne] x[$regex] x[$in][] x[] x[0]',
+  'x[__proto__][polluted] x.$ne x.length x%00 x%20 X _method callback fields sort limit order_by',
+  'store_id store environment env tenant client',
 );
 
 /** Values with a meaning for a database, a template, a shell, a log or a browser. */
 const VALUES = [
   `{"$gt":"","${CANARY}":1}`,
-  `{"$ne":"${CANARY}"}`,
   `{"$where":"sleep(5000)||'${CANARY}'"}`,
-  `[$ne]=${CANARY}`,
-  `$where:${CANARY}`,
   `$${CANARY}`,
   `';return '${CANARY}'==='${CANARY}`,
-  `' || '${CANARY}'=='${CANARY}`,
   `"; DROP TABLE ${CANARY}; --`,
   `\0${CANARY}`,
   `${CANARY}\r\nX-Injected: ${CANARY}`,
-  `\u2028${CANARY}\u202e`,
   `../../../${CANARY}`,
-  `file:///${CANARY}`,
   `\${7*7}{{7*7}}#{7*7}${CANARY}`,
   `$(sleep 5)\`sleep 5\`${CANARY}`,
   `<script>${CANARY}</script>`,
   `%2524${CANARY}`,
   `__proto__[${CANARY}]`,
-  `[object Object]${CANARY}`,
   `1e1000.${CANARY}`,
-  `-1.${CANARY}`,
   `${CANARY}${'x'.repeat(8_000)}`,
 ];
 
 /** Property names that are valid ids. */
-const WORDS = words('__proto__ constructor prototype toString hasOwnProperty null undefined NaN');
+const WORDS = words('__proto__ constructor toString null undefined NaN');
 
 describe('every data endpoint', () => {
   it('refuses every unknown parameter', async () => {
@@ -191,17 +182,7 @@ describe('a search', () => {
 
 describe('the token endpoint', () => {
   it('accepts no operator as a client or a secret', async () => {
-    for (const odd of [
-      '{"$gt":""}',
-      '{"$ne":null}',
-      '[$ne]',
-      '$where',
-      '__proto__',
-      'constructor',
-      '*',
-      '.*',
-      '',
-    ]) {
+    for (const odd of [...words('{"$gt":""} [$ne] $where __proto__ .*'), '']) {
       for (const [clientId, secret] of [
         [odd, odd],
         ['full', odd],
@@ -237,12 +218,7 @@ describe('the token endpoint', () => {
       expect(answer.json).toMatchObject({ scope: 'store crm order menu' });
       expectHarmless(answer, form, [CANARY]);
     }
-    for (const name of [
-      'grant_type[$ne]',
-      'grant_type[]',
-      '__proto__[grant_type]',
-      'constructor[grant_type]',
-    ]) {
+    for (const name of words('grant_type[$ne] grant_type[] __proto__[grant_type]')) {
       const answer = await service.api.askToken('full', 'secret', `${name}=client_credentials`);
       expect(answer.json).toMatchObject({ error: 'invalid_request' });
     }

@@ -78,33 +78,19 @@ describe('the framing of a request', () => {
   it.each([
     ['a length and chunks', 'Content-Length: 4\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n'],
     ['chunks and a length', 'Transfer-Encoding: chunked\r\nContent-Length: 60\r\n\r\n0\r\n\r\n'],
-    ['an unknown coding', 'Transfer-Encoding: xchunked\r\n\r\n0\r\n\r\n'],
-    ['a coding that is quoted', 'Transfer-Encoding: "chunked"\r\n\r\n0\r\n\r\n'],
     ['chunks that are not last', 'Transfer-Encoding: chunked, identity\r\n\r\n0\r\n\r\n'],
     ['two codings', 'Transfer-Encoding: chunked\r\nTransfer-Encoding: x\r\n\r\n0\r\n\r\n'],
     ['a blank before the colon', 'Transfer-Encoding : chunked\r\n\r\n0\r\n\r\n'],
-    ['a vertical tab', 'Transfer-Encoding:\x0bchunked\r\n\r\n0\r\n\r\n'],
     ['a folded header', 'Transfer-Encoding:\r\n chunked\r\n\r\n0\r\n\r\n'],
-    ['a chunk of negative size', 'Transfer-Encoding: chunked\r\n\r\n-1\r\n\r\n'],
-    [
-      'a chunk beyond any size',
-      'Transfer-Encoding: chunked\r\n\r\nfffffffffffffffff\r\nx\r\n0\r\n\r\n',
-    ],
-    ['a size with a prefix', 'Transfer-Encoding: chunked\r\n\r\n0x1\r\na\r\n0\r\n\r\n'],
     ['a chunk longer than it says', 'Transfer-Encoding: chunked\r\n\r\n1\r\nab\r\n0\r\n\r\n'],
     ['chunks ended by LF', 'Transfer-Encoding: chunked\r\n\r\n1\na\n0\n\n'],
-    ['a length with a sign', 'Content-Length: +5\r\n\r\nabcde'],
     ['a negative length', 'Content-Length: -5\r\n\r\nabcde'],
     ['a list of lengths', 'Content-Length: 5, 5\r\n\r\nabcde'],
-    ['a hexadecimal length', 'Content-Length: 0x5\r\n\r\nabcde'],
     ['a length beyond any number', 'Content-Length: 99999999999999999999\r\n\r\nabcde'],
     ['two lengths', 'Content-Length: 5\r\nContent-Length: 6\r\n\r\nabcde'],
     ['the same length twice', 'Content-Length: 5\r\nContent-Length: 5\r\n\r\nabcde'],
-    ['a header ended by CR', 'X: a\rContent-Length: 5\r\n\r\nabcde'],
     ['a header ended by LF', 'X: a\nContent-Length: 5\r\n\r\nabcde'],
-    ['a header without a name', ': a\r\n\r\n'],
     ['a name with a blank', 'X Y: a\r\n\r\n'],
-    ['a NUL in a name', 'X\0: a\r\n\r\n'],
     ['a NUL in a value', 'X: a\0b\r\n\r\n'],
   ])('is refused with %s', async (_what, rest) => {
     expect(await statusesOf(`${POST}${rest}${SMUGGLED}`)).toEqual([400]);
@@ -114,11 +100,8 @@ describe('the framing of a request', () => {
     ['a blank before the first header', `${LIST} ${HOST}`],
     ['lines ended by LF', `${LIST}${HOST}`.replaceAll('\r\n', '\n')],
     ['another version', `GET /health HTTP/1.2\r\n${HOST}`],
-    ['no version', 'GET /health\r\n'],
     ['the preface of HTTP/2', 'PRI * HTTP/2.0\r\n\r\nSM\r\n'],
-    ['a TLS greeting', '\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03'],
     ['a tab', `GET\t/health HTTP/1.1\r\n${HOST}`],
-    ['a NUL in the path', `GET /heal\0th HTTP/1.1\r\n${HOST}`],
     ['a blank in the path', `GET /he alth HTTP/1.1\r\n${HOST}`],
   ])('is refused with %s', async (_what, head) => {
     expect(await statusesOf(`${head}\r\n${SMUGGLED}`)).toEqual([400]);
@@ -150,7 +133,6 @@ describe('a header that must come once', () => {
       () => `${HOST}Authorization: Basic ZnVsbDpzZWNyZXQ=\r\n${authorization}`,
     ],
     ['two Host', () => `${HOST}Host: y\r\n${authorization}`],
-    ['the same Host twice', () => `${HOST}${HOST}${authorization}`],
   ])('is refused: %s', async (_what, headers) => {
     expect(await statusesOf(`${LIST}${headers()}${CLOSE}\r\n`)).toEqual([400]);
     // Also at the token endpoint, with valid credentials.
@@ -196,10 +178,7 @@ describe('Authorization', () => {
     ['a NUL at its end', () => `Authorization: Bearer ${token}\0\r\n`, 400],
     ['a blank before the colon', () => `Authorization : Bearer ${token}\r\n`, 400],
     ['a tab between scheme and token', () => `Authorization: Bearer\t${token}\r\n`, 401],
-    ['a no-break space', () => `Authorization: Bearer\xa0${token}\r\n`, 401],
     ['no blank', () => `Authorization: Bearer${token}\r\n`, 401],
-    ['a comma at its end', () => `Authorization: Bearer ${token},\r\n`, 401],
-    ['another name', () => `Proxy-Authorization: Bearer ${token}\r\n`, 401],
     ['a name with an underscore', () => `HTTP_Authorization: Bearer ${token}\r\n`, 401],
     [
       'blanks and tabs around it, which HTTP allows',
@@ -227,7 +206,7 @@ describe('Authorization', () => {
 });
 
 describe('the host and the target', () => {
-  it.each(['a b', 'a/b', 'user@x', 'x#y', 'x?y', 'x\\y', '<x>', 'x, y', 'x:port', '\xff'])(
+  it.each(['a b', 'a/b', 'user@x', 'x, y', 'x:port', '\xff'])(
     'the host %j is refused',
     async (host) => {
       expect(await statusesOf(`${LIST}Host: ${host}\r\n${CLOSE}${authorization}\r\n`)).toEqual([
@@ -236,37 +215,24 @@ describe('the host and the target', () => {
     },
   );
 
-  it.each(['x', 'x:8080', '127.0.0.1:1', '[::1]:80', 'a_b-c.example.', ''])(
-    'the host %j is accepted',
-    async (host) => {
-      expect(await statusesOf(`${LIST}Host: ${host}\r\n${CLOSE}${authorization}\r\n`)).toEqual([
-        200,
-      ]);
-    },
-  );
+  it.each(['x:8080', '[::1]:80', 'a_b-c.example.', ''])('the host %j is accepted', async (host) => {
+    expect(await statusesOf(`${LIST}Host: ${host}\r\n${CLOSE}${authorization}\r\n`)).toEqual([200]);
+  });
 
   it.each([
     ['http://evil.example/api/order/list', 200],
-    ['https://evil.example:9999/api/order/list?page=1', 200],
     ['http://user:password@evil.example/api/order/list', 200],
     ['http://evil.example:99999/api/order/list', 400],
-    ['http://evil.example//api/order/list', 404],
     ['//evil.example/api/order/list', 404],
     ['/api/order/list#fragment', 400],
-    ['/api/order/list?page=1#fragment', 400],
     ['/api/order/list?search=%23', 422],
     ['/nowhere#fragment', 404],
     ['/api/order/list;x=1', 404],
-    ['/api/order/list%00', 404],
     ['/api/order/list%2f', 404],
     ['/api/order/list/..', 404],
     ['/api/order/%2e%2e/order/list', 404],
-    ['/api/order/./list', 404],
     ['\\api\\order\\list', 400],
-    ['api/order/list', 400],
-    ['/api/order/list\\', 404],
     ['/API/ORDER/LIST', 404],
-    ['/api/order/list%20', 404],
     ['/%61pi/order/list', 200],
   ])('the target %s leads only to its own resource, and needs a token', async (target, status) => {
     const request = (headers: string) => `GET ${target} HTTP/1.1\r\n${HOST}${CLOSE}${headers}\r\n`;
@@ -275,32 +241,23 @@ describe('the host and the target', () => {
   });
 });
 
-describe('headers of proxies and frameworks', () => {
+describe('headers of proxies and frameworks, or that would choose a store', () => {
   const HEADERS = {
     'x-forwarded-for': '127.0.0.1',
     'x-forwarded-host': 'evil.example',
     'x-forwarded-proto': 'https',
-    'x-forwarded-port': '1',
-    'x-forwarded-prefix': '/admin',
-    'x-forwarded-user': 'admin',
-    'x-real-ip': '127.0.0.1',
-    'x-client-cert': 'x',
-    'x-remote-user': 'admin',
     forwarded: 'for=127.0.0.1;host=evil.example;proto=https',
     'x-original-url': '/health',
     'x-rewrite-url': '/health',
+    'x-store-id': 's2',
+    'x-environment': 'sandbox',
+    'x-tenant': 's2',
     'x-http-method-override': 'DELETE',
-    'x-http-method': 'DELETE',
-    'x-method-override': 'DELETE',
     'accept-version': '2',
     'accept-language': '../../etc/passwd',
     range: 'bytes=0-0',
-    'if-match': '"x"',
-    'if-modified-since': 'Sat, 01 Jan 2050 00:00:00 GMT',
-    'max-forwards': '0',
     origin: 'https://evil.example',
     cookie: 'a=b',
-    te: 'trailers',
   };
 
   it('neither grant access nor change an answer', async () => {
@@ -315,37 +272,30 @@ describe('headers of proxies and frameworks', () => {
     }
   });
 
-  it.each(['x-http-method-override', 'x-http-method', 'x-method-override'])(
-    '%s has no effect',
-    async (name) => {
-      const form = { 'content-type': 'application/x-www-form-urlencoded' };
-      const headers = { authorization: `Bearer ${token}`, [name]: 'GET', ...form };
-      for (const method of ['POST', 'PUT', 'DELETE']) {
-        const body = method === 'POST' ? { body: '_method=GET' } : {};
-        const answer = await service.api.call('/api/order/list?_method=GET', {
-          method,
-          headers,
-          ...body,
-        });
-        expect([method, answer.status]).toEqual([method, 405]);
-      }
-    },
-  );
+  it.each(['x-http-method-override', 'x-method-override'])('%s has no effect', async (name) => {
+    const form = { 'content-type': 'application/x-www-form-urlencoded' };
+    const headers = { authorization: `Bearer ${token}`, [name]: 'GET', ...form };
+    for (const method of ['POST', 'PUT', 'DELETE']) {
+      const body = method === 'POST' ? { body: '_method=GET' } : {};
+      const answer = await service.api.call('/api/order/list?_method=GET', {
+        method,
+        headers,
+        ...body,
+      });
+      expect([method, answer.status]).toEqual([method, 405]);
+    }
+  });
 });
 
 describe('headers designed to be slow to parse', () => {
   it.each([
     ['authorization', `Bearer ${'a'.repeat(7_000)}${'='.repeat(7_000)}!`],
     ['authorization', `Bearer${' '.repeat(14_000)}`],
-    ['authorization', `Basic ${'A='.repeat(7_000)}`],
     ['if-none-match', '"'.repeat(14_001)],
-    ['if-none-match', 'W/'.repeat(7_000)],
     ['if-none-match', `${' '.repeat(7_000)}*${' '.repeat(7_000)}x`],
     ['accept-encoding', 'gzip;q=0.0000000001,'.repeat(700)],
-    ['accept-encoding', `${'*'.repeat(7_000)};q=`],
     ['accept', '*/*;q=0.1,'.repeat(1_400)],
     ['content-type', `a/${'b;'.repeat(7_000)}`],
-    ['content-type', `${' '.repeat(7_000)};=`],
     ['x-request-id', 'a'.repeat(14_000)],
     ['x-forwarded-for', '1.1.1.1,'.repeat(1_700)],
     ['cookie', 'a=b;'.repeat(3_500)],

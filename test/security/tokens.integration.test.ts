@@ -49,29 +49,30 @@ const ours = (changes: object, head: object = {}) =>
   signed(own.key, { ...header, ...head }, { ...claims, ...changes });
 
 describe('a foreign signature', () => {
-  it.each([
-    ...words('none None NONE nOnE HS256 HS384 HS512 RS256 PS256 ES384 ES256K EdDSA es256'),
-    '',
-    'ES256 ',
-    null,
-    ['ES256'],
-    {},
-  ])('is refused with the algorithm %j', async (alg) => {
-    const [, body = '', signature = ''] = token.split('.');
-    for (const last of ['', signature, part('x')])
-      await expectRefused(`${part({ ...header, alg })}.${body}.${last}`);
-    await expectRefused(signed(own.key, { ...header, alg }, claims));
-  });
+  it.each([...words('none nOnE HS256 RS256 PS256 ES384 EdDSA es256'), '', null, ['ES256']])(
+    'is refused with the algorithm %j',
+    async (alg) => {
+      const [, body = '', signature = ''] = token.split('.');
+      for (const last of ['', signature, part('x')])
+        await expectRefused(`${part({ ...header, alg })}.${body}.${last}`);
+      await expectRefused(signed(own.key, { ...header, alg }, claims));
+    },
+  );
 
   it('is refused if it is an HMAC keyed with the public key, in any encoding', async () => {
     const { d: _private, ...jwk } = own.jwk;
     const publicKey = createPublicKey(own.key);
-    const { crv, kty, x = '', y } = jwk;
     const pem = publicKey.export({ type: 'spki', format: 'pem' }).toString();
-    const texts = [jwk, { crv, kty, x, y }, { keys: [jwk] }].map((one) => JSON.stringify(one));
     const der = publicKey.export({ type: 'spki', format: 'der' });
-    const secrets = [pem, pem.trim(), der, ...texts, x, Buffer.from(x, 'base64url'), ''];
-    for (const bits of ['256', '384', '512']) {
+    const secrets = [
+      pem,
+      pem.trim(),
+      der,
+      JSON.stringify(jwk),
+      Buffer.from(jwk.x ?? '', 'base64url'),
+      '',
+    ];
+    for (const bits of ['256', '512']) {
       const text = `${part({ ...header, alg: `HS${bits}` })}.${part(claims)}`;
       for (const secret of secrets) {
         await expectRefused(
@@ -85,16 +86,7 @@ describe('a foreign signature', () => {
   it('is refused if it comes from another key, whatever key it names', async () => {
     const stranger = generateKeyPairSync('ec', { namedCurve: 'P-256' });
     const { kid: right } = header;
-    const texts = [
-      'unknown',
-      '',
-      '__proto__',
-      'constructor',
-      '../../../../dev/null',
-      "' OR 1=1 --",
-      'x'.repeat(2_000),
-    ];
-    const kids = [right, ...texts, undefined, null, 7, [right], { kid: right }];
+    const kids = [right, ...words('unknown __proto__ ../../dev/null'), '', undefined, [right]];
     for (const kid of kids)
       await expectRefused(signed(stranger.privateKey, { ...header, kid }, claims), 'kid');
     // The service's key under another name is refused, too.
@@ -115,19 +107,13 @@ describe('a foreign signature', () => {
     try {
       for (const extra of [
         { jwk },
-        { jku: url },
         { x5u: url },
         { jku: url, jwk },
         { x5c: [publicKey.export({ type: 'spki', format: 'der' }).toString('base64')] },
-        { jku: 'file:///etc/passwd' },
         { jku: url, crit: ['jku'] },
       ]) {
-        for (const kid of ['own', header['kid'], undefined]) {
-          await expectRefused(
-            signed(privateKey, { ...header, ...extra, kid }, claims),
-            Object.keys(extra).join(),
-          );
-        }
+        for (const kid of ['own', header['kid']])
+          await expectRefused(signed(privateKey, { ...header, ...extra, kid }, claims));
       }
       expect(asked).toBe(0);
     } finally {
@@ -144,7 +130,7 @@ describe('a foreign signature', () => {
       'ffffffff00000000ffffffffffffffffbce6faada7179e84f3b9cac2fc632551'.repeat(2),
       'hex',
     );
-    const zeros = [64, 0, 63, 65, 2_000].map((length) => Buffer.alloc(length));
+    const zeros = [64, 0, 65].map((length) => Buffer.alloc(length));
     for (const bytes of [...zeros, Buffer.alloc(64, 0xff), one, order]) {
       await expectRefused(`${text}.${bytes.toString('base64url')}`);
     }
@@ -165,50 +151,14 @@ describe('a token signed with the service’s key', () => {
   });
 
   it.each([
-    [
-      'iss',
-      [
-        'other',
-        undefined,
-        null,
-        '',
-        7,
-        ['store-data'],
-        { 0: 'store-data' },
-        'store-data ',
-        'STORE-DATA',
-      ],
-    ],
-    ['aud', ['other', undefined, null, '', 7, [], ['other'], {}, 'store-data-api/', 'store-data']],
-    ['sub', [undefined, null, 7, ['full']]],
-    [
-      'client_id',
-      ['other', undefined, null, 7, ['full'], { $ne: '' }, '', 'full ', 'FULL', '__proto__'],
-    ],
-    [
-      'jti',
-      [
-        '0'.repeat(32),
-        undefined,
-        null,
-        '',
-        7,
-        ['x'],
-        { $ne: '' },
-        '*',
-        '../grant:full',
-        '__proto__',
-      ],
-    ],
-    [
-      'store_id',
-      ['s2', undefined, null, '', 7, ['s1'], { $ne: '' }, '*', 's1}', '{s1}', '__proto__', 's1:x'],
-    ],
-    [
-      'environment',
-      ['other', undefined, null, '', 7, ['production'], { $ne: '' }, '*', '__proto__'],
-    ],
-    ['scope', [undefined, null, 7, ['order'], { $ne: '' }]],
+    ['iss', ['other', undefined, 7, ['store-data'], 'STORE-DATA']],
+    ['aud', ['other', undefined, 7, ['other'], 'store-data']],
+    ['sub', ['other', undefined, ['full']]],
+    ['client_id', ['other', undefined, ['full'], 'FULL', '__proto__']],
+    ['jti', ['0'.repeat(32), undefined, ['x'], '*', '../grant:full']],
+    ['store_id', ['s2', undefined, ['s1'], '*', 's1}', '{s1}']],
+    ['environment', ['other', undefined, ['production'], '*']],
+    ['scope', [undefined, 7, ['order']]],
   ])('is refused with another %s', async (claim, values) => {
     for (const value of values)
       await expectRefused(ours({ [claim]: value }), `${claim} ${JSON.stringify(value)}`);
@@ -222,38 +172,29 @@ describe('a token signed with the service’s key', () => {
     expect(await Promise.all(answers)).toEqual(expected);
   });
 
-  const NO_TIMES = ['', null, true, [], {}, { $gt: 0 }];
+  const NO_TIMES = ['', null, true, [], undefined];
   const seconds = Math.floor(Date.now() / 1_000);
   const soon = seconds + 900;
 
-  it.each<[claim: string, what: string, values: () => readonly unknown[]]>([
-    ['exp', 'that is over', () => [1, 0, -1, seconds, seconds - 1, -seconds, -(2 ** 53)]],
+  it.each<[claim: string, what: string, values: readonly unknown[]]>([
+    ['exp', 'that is over', [0, seconds - 1, -seconds]],
     // Milliseconds would expire in fifty thousand years.
-    ['exp', 'in milliseconds', () => [Date.now() + 900_000]],
-    ['exp', 'beyond all lifetimes', () => [2 ** 31, 2 ** 32, 2 ** 53, 2 ** 53 + 2, 1e18, 1e300]],
-    [
-      'exp',
-      'that is no whole number',
-      () => [soon + 0.5, [soon], String(soon), `${soon}`.padStart(20, '0'), '9999999999'],
-    ],
-    [
-      'iat',
-      'after its end',
-      () => [Number(claims['exp']), Number(claims['exp']) + 1, Date.now(), 2 ** 53],
-    ],
-    ['iat', 'that is no time of now', () => [0, -1, 1.5, '1']],
-    ['nbf', 'to come', () => [seconds + 3_600, Date.now(), 2 ** 53, 1e300, String(seconds)]],
-    ['exp', 'of another type', () => [...NO_TIMES, undefined]],
-    ['iat', 'of another type', () => [...NO_TIMES, undefined]],
-    ['nbf', 'of another type', () => NO_TIMES],
+    ['exp', 'beyond all lifetimes', [Date.now() + 900_000, 2 ** 32, 2 ** 53, 1e300]],
+    ['exp', 'that is no whole number', [soon + 0.5, [soon], String(soon)]],
+    ['iat', 'after its end', [Date.now(), 2 ** 53]],
+    ['iat', 'that is no time of now', [0, -1, 1.5, '1']],
+    ['nbf', 'to come', [seconds + 3_600, 1e300, String(seconds)]],
+    ['exp', 'of another type', NO_TIMES],
+    ['iat', 'of another type', NO_TIMES],
+    ['nbf', 'of another type', NO_TIMES.slice(0, -1)],
   ])('is refused with an %s %s', async (claim, _what, values) => {
-    for (const value of values())
+    for (const value of values)
       await expectRefused(ours({ [claim]: value }), `${claim} ${JSON.stringify(value)}`);
   });
 
   it('is refused with an expiry that only JSON can represent', async () => {
     const text = JSON.stringify(claims);
-    for (const exp of ['1e999', '-1e999', '9007199254740993', '1E400', '-0']) {
+    for (const exp of words('1e999 -1e999 9007199254740993 -0')) {
       await expectRefused(
         signed(own.key, header, text.replace(/"exp":\d+/, `"exp":${exp}`)),
         `exp ${exp}`,
@@ -266,41 +207,23 @@ describe('a token signed with the service’s key', () => {
     const twice = (first: string, last: string) =>
       signed(own.key, header, `{${first},${text},${last}}`);
     expect(await statusOf(twice('"store_id":"s2","exp":1', '"iss":"store-data"'))).toBe(200);
-    for (const last of [
-      '"store_id":"s2"',
-      '"exp":1',
-      '"aud":"other"',
-      '"client_id":"other"',
-      '"scope":7',
-    ]) {
+    for (const last of words('"store_id":"s2" "exp":1 "aud":"other" "scope":7'))
       await expectRefused(twice('"x":1', last), last);
-    }
     const head = JSON.stringify(header).slice(1, -1);
     await expectRefused(signed(own.key, `{${head},"alg":"none"}`, claims));
     await expectRefused(signed(own.key, `{${head},"typ":"JWT"}`, claims));
   });
 
   it.each([
-    ...['JWT', 'id+jwt', undefined, ['at+jwt']].map((typ) => ({ typ })),
-    ...[['x'], ['exp'], [], 'exp'].map((crit) => ({ crit, x: 1, exp: 1 })),
+    ...['JWT', undefined, ['at+jwt']].map((typ) => ({ typ })),
+    ...[['x'], [], 'exp'].map((crit) => ({ crit, x: 1, exp: 1 })),
     { b64: false, crit: ['b64'] },
   ])('is refused with %j in its header', async (change) => {
     await expectRefused(ours({}, change));
   });
 
   it('is refused if its claims are not an object', async () => {
-    for (const text of [
-      'null',
-      '[]',
-      '7',
-      '"x"',
-      '',
-      '{',
-      '{}',
-      '{"exp":9999999999}',
-      '\uFEFF{}',
-      '{}{}',
-    ]) {
+    for (const text of [...words('null [] 7 "x" { {} {"exp":9999999999} {}{}'), '']) {
       await expectRefused(signed(own.key, header, text), text);
       await expectRefused(signed(own.key, text, claims), text);
     }
@@ -362,22 +285,15 @@ describe('a token in another form', () => {
     // From here on the original is in the cache, which must not help a changed one.
     expect((await service.api.get(PATH, token)).status).toBe(200);
     for (const bad of [
-      '.',
       '..',
-      '...',
       'a.b.c',
-      head,
-      `${head}.${body}`,
       `${head}.${body}.`,
-      `${token}.`,
       `${token}.${signature}`,
       token.slice(0, -1),
       `${token}A`,
-      `.${body}.${signature}`,
       `${head}..${signature}`,
       `${part('{')}.${body}.${signature}`,
       `${head}.${part('null')}.${signature}`,
-      `${head}.${part('[]')}.${signature}`,
     ]) {
       await expectRefused(bad);
     }
@@ -396,13 +312,11 @@ describe('a token in another form', () => {
     const [head = '', body = '', signature = ''] = token.split('.');
     const standard = (text: string) => Buffer.from(text, 'base64url').toString('base64');
     for (const bad of [
-      `${token}=`,
       `${token}==`,
       `${head}=.${body}.${signature}`,
       `${standard(head)}.${standard(body)}.${standard(signature)}`,
       // Differs from every valid text: base64 has no tilde, but a token may.
       `${head}~.${body}.${signature}`,
-      `${head}.${body}/.${signature}`,
       `${head}.${body}.+${signature}`,
       Buffer.from(token).toString('base64url'),
     ]) {
@@ -413,11 +327,9 @@ describe('a token in another form', () => {
   it('is refused if it is encrypted, or JSON', async () => {
     const jwe = (head: object) => `${part(head)}..${part('iv')}.${part('text')}.${part('tag')}`;
     await expectRefused(jwe({ alg: 'dir', enc: 'A256GCM' }));
-    await expectRefused(jwe({ alg: 'ECDH-ES', enc: 'A256GCM', epk: own.jwk['x'] }));
     await expectRefused(
       jwe({ alg: 'PBES2-HS256+A128KW', enc: 'A128GCM', p2c: 2_147_483_647, p2s: 'x' }),
     );
-    await expectRefused(jwe({ alg: 'dir', enc: 'A256GCM', zip: 'DEF' }));
     const [protectedHeader, payload, signature] = token.split('.');
     await expectRefused(JSON.stringify({ payload, protected: protectedHeader, signature }));
     await expectRefused(ours({}, { cty: 'JWT', typ: 'JWT' }));
@@ -457,14 +369,10 @@ describe('a token in another form', () => {
     const authorizations = [
       `Basic ${token}`,
       token,
-      `Bearer: ${token}`,
       `Bearer "${token}"`,
       `Bearer ${token}, Bearer ${token}`,
-      `Bearer ${token},${token}`,
-      `Bearer ${token} ${token}`,
       `Bearer token=${token}`,
       `DPoP ${token}`,
-      `Bearer\u00a0${token}`,
     ];
     for (const [path, headers] of [
       [`${PATH}?access_token=${token}`, {}],
@@ -473,7 +381,6 @@ describe('a token in another form', () => {
         PATH,
         {
           'x-access-token': token,
-          'proxy-authorization': `Bearer ${token}`,
           'x-authorization': `Bearer ${token}`,
         },
       ],

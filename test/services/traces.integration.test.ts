@@ -144,22 +144,6 @@ describe('a slice of messages', () => {
       true,
     );
   });
-
-  it('of several publishers continues the first trace and links to the others', async () => {
-    const traces = Array.from({ length: 3 }, newTrace);
-    const topic = changesTopic(installation.environment);
-    await installation.send(
-      topic,
-      traces.map(({ traceparent }) => message(traceparent)),
-    );
-    const [first, ...others] = traces;
-    const slice = await collector.span(
-      'the slice',
-      (span) => span.traceId === first?.traceId && span.kind === CONSUMER_KIND,
-    );
-    expect(slice.parentSpanId).toBe(first?.spanId);
-    expect(slice.links).toMatchObject(others.map(({ traceId, spanId }) => ({ traceId, spanId })));
-  });
 });
 
 it('the publish command continues the trace in its environment', async () => {
@@ -297,17 +281,6 @@ async function spansOf(
   await own.close();
   return own.spans;
 }
-
-it('the sampler decides about strangers, whatever their traceparent and trace id', async () => {
-  const settings = {
-    OTEL_TRACES_SAMPLER: 'parentbased_traceidratio',
-    OTEL_TRACES_SAMPLER_ARG: '0.000001',
-    QUERY_TRUST_TRACEPARENT: '',
-  };
-  // A sampler by trace id would record it.
-  const traceparent = '00-00000000000000000000000000000001-0000000000000001-01';
-  expect(await spansOf(settings, Array<string>(20).fill(traceparent))).toEqual([]);
-});
 
 it('no span has personal or secret data, store ids or request parameters', async () => {
   const { traceId, traceparent } = newTrace();

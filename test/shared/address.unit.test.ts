@@ -56,7 +56,7 @@ describe('a printed address', () => {
   });
 });
 
-it('contains no part of any password', () => {
+it('a printed address contains no part of any password', () => {
   const pieces = [
     '@',
     '/',

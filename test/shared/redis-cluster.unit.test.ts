@@ -4,7 +4,7 @@ import { readClusterNodes, tagOf } from '#shared/redis-cluster.ts';
 
 const [A, B, C, D, E] = ['a', 'b', 'c', 'd', 'e'].map((letter) => letter.repeat(40));
 
-it('reads the slots of a master without moving ones, and the other nodes', () => {
+it('CLUSTER NODES gives the slots of a master without moving ones, and the other nodes', () => {
   const told = readClusterNodes(
     [
       `${B} 10.0.0.2:6379@16379,redis-1.redis master - 0 1426238316232 2 connected 5461-10922`,
@@ -34,7 +34,7 @@ it('reads the slots of a master without moving ones, and the other nodes', () =>
   });
 });
 
-it('reads no slots for a replica', () => {
+it('CLUSTER NODES gives no slots of a replica', () => {
   const told = readClusterNodes(
     [
       `${A} :7000@17000 myself,slave ${B} 0 0 2 connected`,
@@ -45,16 +45,16 @@ it('reads no slots for a replica', () => {
   expect([...told.nodes.keys()]).toEqual([B]);
 });
 
-it('reads a master without slots', () => {
+it('CLUSTER NODES may show a master without slots', () => {
   const told = readClusterNodes(`${A} 127.0.0.1:7000@17000 myself,master - 0 0 0 connected\n`);
   expect(told.claim).toEqual({ epoch: 0, ranges: [] });
 });
 
-it('refuses any other answer', () => {
+it('any other answer to CLUSTER NODES is refused', () => {
   expect(() => readClusterNodes('OK')).toThrow('not a node of a Redis cluster');
 });
 
 // The answers of CLUSTER KEYSLOT.
-it.each([0, 5_461, 16_383])('finds a tag for slot %i', (slot) => {
+it.each([0, 5_461, 16_383])('there is a tag for slot %i', (slot) => {
   expect(slotOf(`prefix:{${tagOf(slot)}}:name`)).toBe(slot);
 });

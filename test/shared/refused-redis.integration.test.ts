@@ -10,7 +10,7 @@ import { startService } from '#test/service-process.ts';
 const PASSWORD = 'not-the-right-one';
 
 it.each(['projector', 'query'] as const)(
-  'the %s reports it, and is ready once the password works; it stays ready while Redis is unreachable',
+  'the %s reports a Redis that refuses its password, and is ready once the password works; it stays ready while Redis is unreachable',
   async (name) => {
     const installation = await createInstallation();
     const redis = await startRedisProcess();

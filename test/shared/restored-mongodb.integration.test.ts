@@ -16,7 +16,7 @@ import { startReplicaSet } from '../faults/servers/replica-set.ts';
 const installation = useInstallation();
 const folder = useFolder();
 
-it('is accepted by clients that run on, and so is what they do in sessions', async () => {
+it('clients that run on accept a MongoDB that was restored from before some elections, also in sessions', async () => {
   const [data, snapshot] = [join(folder, 'data'), join(folder, 'snapshot')];
   const mongodb = await startReplicaSet(1, { dataIn: data });
   onTestFinished(() => mongodb.close());

@@ -17,9 +17,9 @@ import { type Compared, compareAnswers, publishKeys, takeTokens } from '#test/co
 import { createInstallation, type Installation, type RawMessage } from '#test/installation.ts';
 import { Model } from '#test/model.ts';
 import { type RunningApp, startApp } from '#test/query-service.ts';
-import { question, recordIds } from '#test/questions.ts';
+import { question } from '#test/questions.ts';
 import { caughtUp, erased, readModels } from '#test/read-models.ts';
-import { stream, STREAM_STORES, type StreamEvent } from '#test/streams.ts';
+import { stream, STREAM_IDS, STREAM_STORES, type StreamEvent } from '#test/streams.ts';
 import { withAdmin } from '#test/topics.ts';
 import { runProcess } from '../services/admin/run-command.ts';
 import { ChangesFollowers } from './changes-followers.ts';
@@ -318,7 +318,7 @@ async function failure(going: Promise<void>): Promise<never> {
 /** Deletes all records of a store of the streams. */
 function wipe(chance: Chance): StreamEvent[] {
   const storeId = chance.helpers.arrayElement(STREAM_STORES);
-  return Object.entries(recordIds).flatMap(([entity, ids]) =>
+  return Object.entries(STREAM_IDS).flatMap(([entity, ids]) =>
     ids.map((subject): StreamEvent => ({
       entity,
       storeId,

@@ -18,7 +18,7 @@ describe('a short trial', () => {
       const said: string[] = [];
       const tally = await runTrial({
         seed: randomInt(2 ** 31),
-        seconds: 8,
+        seconds: 0,
         rounds: 2,
         mongodb: null,
         say: (line) => said.push(line),

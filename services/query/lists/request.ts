@@ -55,15 +55,10 @@ export interface Wanted {
 
 export interface ListRequest extends Wanted, PageRequest {}
 
+type Condition = 'where' | 'facets' | 'search' | 'created' | 'updated';
+
 /** What a request limits, and how. */
-export interface Conditions {
-  where?: Document;
-  facets?: Document;
-  search?: Document;
-  created?: Document;
-  updated?: Document;
-}
-type Condition = keyof Conditions;
+type Conditions = Partial<Record<Condition, Document>>;
 
 /** A request to one store. */
 export interface ListQuery extends PageRequest {

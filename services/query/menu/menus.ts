@@ -3,17 +3,16 @@
  * the same. A menu that is too large for the cache is streamed, each time from a snapshot of its
  * own.
  */
-import type { Readable } from 'node:stream';
 import { LRUCache } from 'lru-cache';
 import type { Stamp } from '#shared/read-models/collections.ts';
 import type { WithDeadline } from '../deadline.ts';
 import type { Caches } from '../read/caches.ts';
 import { readStamp, type View } from '../read/shared-reads.ts';
-import { type Found, inSnapshot, offsetOf, openSnapshot } from '../read/snapshot.ts';
+import { type Body, type Found, inSnapshot, offsetOf } from '../read/snapshot.ts';
 import { asShared } from '../responses/compress.ts';
 import { isFew, readLargeMenu, readSmallMenu } from './read.ts';
 import { semaphore, type TakeSlot } from '../read/slots.ts';
-import { endOf, type Portioned, streamOf } from '../read/streams.ts';
+import type { Portioned } from '../read/streams.ts';
 
 /** All cached menus together. */
 const CACHED_BYTES = 96 * 1_048_576;
@@ -43,10 +42,12 @@ export class Menus {
     this.#takeSmallSlot = semaphore(MAX_SMALL_AT_ONCE, 1, slotDeadline);
   }
 
-  async read(view: View): Promise<Found<Buffer | Readable>> {
+  async read(view: View): Promise<Found<Body> | null> {
     const key = view.shared.key(view.storeId);
     const stamp = await readStamp(view);
-    if (this.#large.has(key)) return this.#stream(view, key);
+    const stream = () =>
+      view.shared.streamed(view, (_own, reads) => readLargeMenu(reads, view.storeId));
+    if (this.#large.has(key)) return stream();
     const tag = tagOf(stamp);
     const kept = this.#cache.get(key);
     if (kept?.tag === tag) return kept.menu;
@@ -60,7 +61,7 @@ export class Menus {
     };
     // A large menu may take longer than a request: each of its reads has a deadline of its own.
     const menu = await (isFew(stamp) ? view.withDeadline(make) : make());
-    return menu ?? this.#stream(view, key);
+    return menu ?? stream();
   }
 
   /** Composes a menu and caches it; `null` if it is too large. */
@@ -78,21 +79,6 @@ export class Menus {
     if (menu === null) this.#large.set(key, true);
     else this.#cache.set(key, { tag: tagOf(menu.stamp), menu });
     return menu;
-  }
-
-  async #stream(
-    { withDeadline, storeId, shared: { source } }: View,
-    key: string,
-  ): Promise<Found<Readable>> {
-    const slot = await this.#takeSlot(key);
-    const reads = openSnapshot(source);
-    try {
-      const { stamp, portions } = await withDeadline(() => readLargeMenu(reads, storeId));
-      return { body: streamOf(slot, reads, portions), stamp };
-    } catch (error) {
-      endOf(slot, reads)();
-      throw error;
-    }
   }
 }
 

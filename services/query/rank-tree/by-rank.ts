@@ -15,6 +15,7 @@ import {
   readRecords,
   readTree,
   type TreeRead,
+  type TreeReadResult,
   countFromStamp,
   isShallow,
   type RankedRequest,
@@ -32,32 +33,44 @@ export async function readRanked(
   request: RankedRequest,
   range: KeyRange,
 ): Promise<CountedPage | null> {
-  const page = await readByCachedNodes(view, request, range);
-  return page ?? inSnapshot(view, ({ read }) => readByRank(read, view, request, range));
+  const first = firstRead(view, request, range);
+  if (first.page !== null && first.nodes.length === 0) {
+    const page = await descend(view, request, range, first, {
+      read: (asked) => readRecords(view, request, range.to, asked),
+      isOnce: true,
+    });
+    if (page !== null) return page;
+  }
+  return inSnapshot(view, ({ read }) => readByRank(read, view, request, range));
 }
 
-/** `null` if cached nodes do not tell where the page begins, or are not current. */
-async function readByCachedNodes(
+/** The same in an existing snapshot. */
+export function readByRank(
+  read: ReadInSnapshot,
   view: View,
   request: RankedRequest,
   range: KeyRange,
 ): Promise<CountedPage | null> {
-  const rootIn = (stamp: Stamp | null) => stamp?.ranks?.[request.tree.name];
-  const { levels, version } = rootIn(lastStamp(view, view.storeId)) ?? {};
-  if (levels === undefined) return null;
-  const nodeOf = (id: string) => cachedNode(view, version, id);
-  const descent = new Descent({ ...request, storeId: view.storeId, levels, nodeOf });
-  const estimated = estimateFrom(descent, request, range, new Map());
-  const page = expectedStart(request, range, estimated);
-  if (page === null || descent.missing.size > 0) return null;
-  const { boundaryCounts } = estimated;
-  const found = await readRecords(view, request, range.to, { page, boundaryCounts });
-  if (rootIn(found.stamp)?.version !== version) return null;
-  const counted = estimateFrom(descent, request, range, found.boundaryCounts);
+  return descend(view, request, range, firstRead(view, request, range), {
+    read: (asked) => readTree(read, view, request, range.to, asked),
+    isOnce: false,
+  });
+}
+
+type FirstRead = TreeRead & { nodes: string[]; guessed: Iterable<string> };
+
+/** What to read at first: what cached nodes name, and the nodes that are not current. */
+function firstRead(view: View, request: RankedRequest, range: KeyRange): FirstRead {
+  const { name } = request.tree;
+  const estimated = estimate(view, request, range);
+  const guessed =
+    estimated?.visited ?? TOP_LEVELS.map((level) => nodeId(name, view.storeId, level, ''));
+  const last = lastStamp(view, view.storeId)?.ranks?.[name]?.version;
   return {
-    rows: found.page,
-    stamp: found.stamp,
-    count: countWithin(range, counted, found.stamp, request),
+    page: expectedStart(request, range, estimated),
+    guessed,
+    nodes: [...guessed].filter((id) => cachedNode(view, last, id) === undefined),
+    boundaryCounts: estimated?.boundaryCounts ?? [],
   };
 }
 
@@ -88,27 +101,23 @@ function countWithin(
   return Math.max(0, (to === null ? countFromStamp(stamp, request) : upper) - lower);
 }
 
-/** The same in an existing snapshot. */
-export async function readByRank(
-  read: ReadInSnapshot,
+interface Reads {
+  /** All of one snapshot. */
+  read: (asked: TreeRead) => Promise<TreeReadResult>;
+  /** Whether there can be no second one. */
+  isOnce: boolean;
+}
+
+/** `null` also if more would have to be read than there can be. */
+async function descend(
   view: View,
   request: RankedRequest,
   range: KeyRange,
+  { guessed, ...first }: FirstRead,
+  { read, isOnce }: Reads,
 ): Promise<CountedPage | null> {
   const { tree } = request;
-  const { to } = range;
-  const { caches } = view.shared;
-  const readNodes = (asked: TreeRead) => readTree(read, view, request, to, asked);
-  const estimated = estimate(view, request, range);
-  const guessed =
-    estimated?.visited ?? TOP_LEVELS.map((level) => nodeId(tree.name, view.storeId, level, ''));
-  const expected = expectedStart(request, range, estimated);
-  const last = lastStamp(view, view.storeId)?.ranks?.[tree.name]?.version;
-  let rows = await readNodes({
-    page: expected,
-    nodes: [...guessed].filter((id) => cachedNode(view, last, id) === undefined),
-    boundaryCounts: estimated?.boundaryCounts ?? [],
-  });
+  let rows = await read(first);
   const { stamp, page } = rows;
   const { levels, version } = stamp?.ranks?.[tree.name] ?? {};
   if (stamp === null || levels === undefined) return null;
@@ -126,14 +135,15 @@ export async function readByRank(
         version,
         totals: sumCounts(node, null),
       };
-      caches.nodes.set(view.shared.key(id), copy);
+      view.shared.caches.nodes.set(view.shared.key(id), copy);
     }
     for (const [name, count] of rows.boundaryCounts) boundaryCounts.set(name, count);
     const descent = new Descent({ ...request, storeId: view.storeId, levels, nodeOf });
     const found = estimateFrom(descent, request, range, boundaryCounts);
     const { missing } = found;
     if (missing.size === 0 && found.boundaryCounts.length === 0) return finish(found);
-    rows = await readNodes({
+    if (isOnce) return null;
+    rows = await read({
       page: null,
       // If the cache was wrong, all expected nodes are read at once.
       nodes: missing.size === 0 ? [] : new Set([...missing, ...guessed]),
@@ -143,14 +153,15 @@ export async function readByRank(
     if ([...missing].some((id) => !rows.nodes.has(id))) return null;
   }
 
-  async function finish(found: Estimate): Promise<CountedPage> {
+  async function finish(found: Estimate): Promise<CountedPage | null> {
     const count = countWithin(range, found, stamp, request);
     const start = expectedStart(request, range, found);
     if (skippedBy(request) >= count || start === null) return { rows: [], stamp, count };
-    if (expected?.key === start.key && expected.skip === start.skip)
+    if (first.page?.key === start.key && first.page.skip === start.skip)
       return { rows: page, stamp, count };
+    if (isOnce) return null;
     return {
-      rows: (await readNodes({ page: start, nodes: [], boundaryCounts: [] })).page,
+      rows: (await read({ page: start, nodes: [], boundaryCounts: [] })).page,
       stamp,
       count,
     };

@@ -18,7 +18,7 @@ export interface TreeRead {
   boundaryCounts: readonly Edge[];
 }
 
-interface TreeReadResult {
+export interface TreeReadResult {
   stamp: Stamp | null;
   page: PageRow[];
   nodes: Map<string, Packed>;

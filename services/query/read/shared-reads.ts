@@ -37,13 +37,6 @@ import {
   unionOf,
 } from './snapshot.ts';
 
-/** A record in one of its shapes, with the offset of its date-times and the stamp of its store. */
-interface StampedBody {
-  body: string;
-  offset: string;
-  stamp: Stamp | null;
-}
-
 /**
  * What one request reads from: the records of one store in one generation, until the deadline of
  * the request.
@@ -206,21 +199,17 @@ export async function readRecord(
     ];
     const rows = await readSnapshot<Row>(source, collection, pipeline, { hint: BY_ID });
     const byId = new Map(rows.map((row) => [row._id, row]));
-    return ids.map((one): StampedBody | undefined => {
+    return ids.map((one): Found | undefined => {
       const row = byId.get(one);
       const body = row?.offset === undefined ? undefined : bodyOf(row);
       if (row?.offset === undefined || body === undefined) return undefined;
       const stamp = (byId.get(storeIdOf(one)) as Stamp | undefined) ?? null;
-      return { body: redacted(body, row.erased), offset: row.offset, stamp };
+      const shown = shiftJson(redacted(body, row.erased), row.offset, offsetOf(stamp));
+      return { body: Buffer.from(shown, 'latin1'), stamp };
     });
   };
-  const read = async (own: View) => {
-    const kind = `${collection}.${shape}.${redactErased}`;
-    const found = await shared.readWithOthers(own, kind, document, readMany);
-    if (found === null) return null;
-    const { body, offset, stamp } = found;
-    return { body: Buffer.from(shiftJson(body, offset, offsetOf(stamp)), 'latin1'), stamp };
-  };
+  const kind = `${collection}.${shape}.${redactErased}`;
+  const read = (own: View) => shared.readWithOthers(own, kind, document, readMany);
   return shared.sharedUnlessLarge(
     `${collection}/${shape}/${storeId}`,
     MAX_SHARED_RECORD_BYTES,

@@ -165,13 +165,24 @@ function rowsOf({ rows, generation: { marker } }: Source, kind: string): KnownRo
 
 async function readByCursor<T>(cursor: AggregationCursor, signal: AbortSignal): Promise<T[]> {
   const rows: T[] = [];
+  const hasNext = () => {
+    signal.throwIfAborted();
+    return cursor.hasNext();
+  };
+  for await (const batch of batchesOf<T>(cursor, hasNext)) for (const row of batch) rows.push(row);
+  return rows;
+}
+
+/** The batches of a cursor of raw documents; an early end closes it. */
+async function* batchesOf<T>(
+  cursor: AggregationCursor,
+  hasNext: () => Promise<boolean>,
+): AsyncGenerator<T[]> {
   try {
-    while (await cursor.hasNext()) {
-      signal.throwIfAborted();
-      const batch = cursor.readBufferedDocuments() as unknown as Uint8Array[];
-      for (const row of batch) rows.push(decodeDocument(row) as T);
+    while (await hasNext()) {
+      const rows = cursor.readBufferedDocuments() as unknown as Uint8Array[];
+      yield rows.map((row) => decodeDocument(row) as T);
     }
-    return rows;
   } finally {
     // Not awaited: a hanging server would block the caller.
     void cursor.close().catch(() => undefined);
@@ -238,16 +249,10 @@ export function openSnapshot(source: Source): SnapshotReads {
         .collection(collection)
         .aggregate(pipeline, { raw: true, session, ...hinted(hint), batchSize: size, signal });
       try {
-        while (await withDeadline(() => cursor.hasNext())) {
-          const rows = cursor.readBufferedDocuments() as unknown as Uint8Array[];
-          yield rows.map((row) => decodeDocument(row) as T);
-        }
+        yield* batchesOf<T>(cursor, () => withDeadline(() => cursor.hasNext()));
       } catch (error) {
         stopped.abort(error);
         throw error;
-      } finally {
-        // Not awaited: a hanging server would block the caller.
-        void cursor.close().catch(() => undefined);
       }
     },
     end: async () => (session === alone?.session ? undefined : session.endSession()),

@@ -80,7 +80,7 @@ export function streamOf(
   return body;
 }
 
-export function endOf(slot: Slot, reads: SnapshotReads): () => void {
+function endOf(slot: Slot, reads: SnapshotReads): () => void {
   return () => {
     slot.release();
     void reads.end();

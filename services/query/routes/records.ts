@@ -5,10 +5,10 @@
 import { COLLECTIONS } from '#shared/read-models/collections.ts';
 import { dataEndpoint, type Route, routePlugin } from '../endpoints/data-endpoint.ts';
 import { id, required } from '../parameters/parameter.ts';
-import type { Shape } from '../read/shapes.ts';
+import { type Shape, SHAPES } from '../read/shapes.ts';
 import { readRecord } from '../read/shared-reads.ts';
 import { Category, Menu, Product } from '#shared/records/catalog.ts';
-import type { Reference } from '#shared/records/answer.ts';
+import { COMPONENT, type Reference } from '#shared/records/answer.ts';
 import { KINDS, type KindName, pathOfKind } from '../records/kinds.ts';
 import { Campaign } from '#shared/records/campaign.ts';
 import { Coupon } from '#shared/records/coupon.ts';
@@ -18,25 +18,24 @@ import { StoreInfo } from '#shared/records/store.ts';
 
 interface Details {
   schema: Reference;
-  shape: Shape;
-  /** Where clients find ids, and one of them. */
+  /** Where clients find ids. */
   named: string;
-  example: string;
   description: string;
   /** Other kinds that the answer shows. */
   joined?: KindName;
 }
 
-function detailsOf(
-  kind: KindName,
-  { schema, shape, named, example, description, joined }: Details,
-): Route {
+function detailsOf(kind: KindName, { schema, named, description, joined }: Details): Route {
   const parameter = `${kind}_id`;
+  const shape = kind in SHAPES ? (kind as Shape) : 'whole';
   return dataEndpoint({
     path: `${pathOfKind(kind)}/details/`,
     scopes: [KINDS[kind].scope],
     parameters: {
-      [parameter]: required(id, { description: `The ${kind}, as ${named} name it.`, example }),
+      [parameter]: required(id, {
+        description: `The ${kind}, as ${named} name it.`,
+        example: schema[COMPONENT].example?.id ?? '',
+      }),
     },
     operationId: `get${kind.replace(/^./, (letter) => letter.toUpperCase())}`,
     tag: KINDS[kind].tag,
@@ -52,46 +51,34 @@ function detailsOf(
 export default routePlugin([
   detailsOf('campaign', {
     schema: Campaign,
-    shape: 'whole',
     named: 'lists',
-    example: 'm12',
     description: 'One campaign, with its message and results.',
   }),
   detailsOf('category', {
     schema: Category,
-    shape: 'category',
     named: 'lists and products',
-    example: 'k1',
     description: 'One category, with the number of its products.',
     joined: 'product',
   }),
   detailsOf('coupon', {
     schema: Coupon,
-    shape: 'whole',
     named: 'lists and orders',
-    example: 'k15',
     description: 'One coupon, with its limits and how often it was used.',
   }),
   detailsOf('order', {
     schema: Order,
-    shape: 'order',
     named: 'lists and reviews',
-    example: 'o1001',
     description: 'One order, with its items, delivery, payments and status history.',
   }),
   detailsOf('product', {
     schema: Product,
-    shape: 'product',
     named: 'lists and orders',
-    example: 'p7',
     description: 'One product, with its option groups.',
     joined: 'option_group',
   }),
   detailsOf('review', {
     schema: Review,
-    shape: 'whole',
     named: 'lists',
-    example: 'r310',
     description: 'One review, with the store’s reply.',
   }),
   dataEndpoint({

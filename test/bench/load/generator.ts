@@ -45,15 +45,17 @@ async function run(order: LoadOrder): Promise<TimedLoad | { failed: string }> {
     instance.on('response', (_client, code, _bytes, milliseconds) => {
       times.push(milliseconds);
       elapsed = performance.now() - began;
-      if (code !== status && !(status === 304 && code === 200)) wrong = code;
+      if (status !== undefined && code !== status && !(status === 304 && code === 200))
+        wrong = code;
       // At least one answer per connection, so that slow answers are measured, too.
       if (wrong !== null || (elapsed >= seconds * 1_000 && times.length >= connections))
         instance.stop();
     });
   }).catch((error: unknown) => String(error));
   if (typeof result === 'string') return { failed: result };
-  if (wrong !== null) return { failed: `${url} answered ${String(wrong)} instead of ${status}` };
-  if (result.errors > 0 || times.length === 0)
+  if (wrong !== null)
+    return { failed: `${url} answered ${String(wrong)} instead of ${String(status)}` };
+  if ((status !== undefined && result.errors > 0) || times.length === 0)
     return { failed: `${url}: ${result.errors} requests failed` };
   return {
     requests_per_second: (times.length * 1_000) / elapsed,

@@ -9,12 +9,11 @@ import type { BenchContext } from '../context.ts';
 import { progressOf, say } from '../say.ts';
 import { type RunningService, serviceProgram } from '../service.ts';
 import { fillDocuments, usualWayDatabase } from '../usual-way/documents.ts';
-import { type BenchStore, chunksOf } from './stores.ts';
+import { type BenchStore, chunksOf, type StoreRecord } from './stores.ts';
 import { fetchTokens, publishKeys } from './tokens.ts';
 
 export interface Setup {
-  context: BenchContext;
-  sides: Sides;
+  sides: { ours: RunningService; usualWay: RunningService };
   tokens: ReadonlyMap<string, string>;
 }
 
@@ -29,63 +28,54 @@ export async function setUp(context: BenchContext, stores: readonly BenchStore[]
     ours: await context.start(await serviceProgram('query')),
     usualWay: await context.start({ name: 'usual-way', file: USUAL_WAY }),
   };
-  return { context, sides, tokens: await fetchTokens(sides.ours.url, keys) };
+  return { sides, tokens: await fetchTokens(sides.ours.url, keys) };
 }
 
 const USUAL_WAY = fileURLToPath(new URL('../usual-way/main.ts', import.meta.url));
-
-export interface Sides {
-  ours: RunningService;
-  usualWay: RunningService;
-}
 
 const CHUNK = 2_000;
 /** The limit for millions of records. */
 const APPLY_LIMIT_MS = 60 * 60_000;
 
 /** Runs a projector, which also applies the published keys. */
-export async function fillStores(
-  { installation, start }: Pick<BenchContext, 'installation' | 'start'>,
+async function fillStores(
+  { installation, start }: BenchContext,
   stores: readonly BenchStore[],
 ): Promise<void> {
   const { mongodb, config } = installation;
   const total = stores.reduce((sum, { size }) => sum + size, 0);
   say(`filling ${total} records on both sides`);
+  const counted = (what: string) => {
+    const tell = progressOf(what, total);
+    let done = 0;
+    return (more: number) => tell((done += more));
+  };
   const projector = await start(await serviceProgram('projector'));
   try {
-    await publish(installation, stores, progressOf('published', total));
+    const published = counted('published');
+    for (const { storeId, records } of stores)
+      await publishRecords(installation, storeId, records, published);
     await caughtUp(installation, installation.environment, APPLY_LIMIT_MS);
   } finally {
     await projector.stop();
   }
-  const tell = progressOf('inserted', total);
-  let done = 0;
-  await fillDocuments(usualWayDatabase(mongodb, config.namePrefix), stores, (inserted) => {
-    done += inserted;
-    tell(done);
-  });
+  await fillDocuments(usualWayDatabase(mongodb, config.namePrefix), stores, counted('inserted'));
   say('filled');
 }
 
-async function publish(
-  installation: Installation,
-  stores: readonly BenchStore[],
-  tell: (done: number) => void,
+/** Publishes a store's records; calls `published` for every chunk. */
+export async function publishRecords(
+  { publish }: Installation,
+  storeId: string,
+  records: Iterable<Pick<StoreRecord, 'entity' | 'id' | 'state'>>,
+  published: (records: number) => void = () => undefined,
 ): Promise<void> {
-  let done = 0;
-  for (const { storeId, records } of stores) {
-    for (const chunk of chunksOf(records, CHUNK)) {
-      await installation.publish(
-        chunk.map(({ entity, id, state }) => ({
-          entity,
-          storeId,
-          subject: id,
-          sequence: 1,
-          data: state,
-        })),
-      );
-      done += chunk.length;
-      tell(done);
-    }
+  for (const chunk of chunksOf(records, CHUNK)) {
+    await publish(
+      chunk.map(({ entity, id, state }) => {
+        return { entity, storeId, subject: id, sequence: 1, data: state };
+      }),
+    );
+    published(chunk.length);
   }
 }

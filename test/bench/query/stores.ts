@@ -2,7 +2,6 @@
  * Stores of very different size. Their records are variations of the examples in docs/events.md.
  */
 import { type EntityName, type EntityStates } from '#shared/events/entities.ts';
-import { CAMPAIGN_CHANNELS, CAMPAIGN_STATUSES } from '#shared/records/campaign.ts';
 import { exampleEvent } from '#shared/events/describe-fields.ts';
 import { words } from '#test/words.ts';
 
@@ -28,7 +27,6 @@ export interface StoreSize {
   products: number;
   categories: number;
   groups: number;
-  coupons: number;
   reviews: number;
 }
 
@@ -41,11 +39,10 @@ export function mixedStores(orders: number): StoreSize[] {
 }
 
 /** A store with plausible numbers of other records. */
-export function sizeOf(storeId: string, orders: number): StoreSize {
+function sizeOf(storeId: string, orders: number): StoreSize {
   const categories = orders > 50_000 ? 40 : orders > 1_000 ? 20 : 8;
   const few = Math.max(40, Math.ceil(orders / 10));
   const products = categories * 12;
-  const coupons = Math.min(few, 1_000);
   return {
     storeId,
     orders,
@@ -53,13 +50,12 @@ export function sizeOf(storeId: string, orders: number): StoreSize {
     products,
     categories,
     groups: products / 4,
-    coupons,
     reviews: few,
   };
 }
 
 export function storeOf({ storeId, customers, orders, ...size }: StoreSize): BenchStore {
-  const { products, categories, groups, coupons, reviews } = size;
+  const { products, categories, groups, reviews } = size;
   function* records(): Generator<StoreRecord> {
     yield storeRecord(storeId);
     yield* times(categories, categoryRecord);
@@ -67,15 +63,16 @@ export function storeOf({ storeId, customers, orders, ...size }: StoreSize): Ben
     yield* times(products, (index) => productRecord(index, categories, groups));
     yield* times(customers, customerRecord);
     yield* times(orders, (index) => orderRecord(index, customers));
-    yield* times(coupons, couponRecord);
-    yield* times(coupons, campaignRecord);
     yield* times(reviews, (index) => reviewRecord(index, customers));
   }
-  const total = 1 + categories + groups + products + customers + orders + 2 * coupons + reviews;
+  const total = 1 + categories + groups + products + customers + orders + reviews;
   return { storeId, size: total, records: { [Symbol.iterator]: records } };
 }
 
-function* times(count: number, make: (index: number) => StoreRecord): Generator<StoreRecord> {
+export function* times(
+  count: number,
+  make: (index: number) => StoreRecord,
+): Generator<StoreRecord> {
   for (let index = 0; index < count; index += 1) yield make(index);
 }
 
@@ -112,25 +109,8 @@ const FIRST = words(
   'Ana João Maria José Antônia Lúcia Paulo Márcia Sebastião Fernanda',
   'Luís Juliana Vinícius Patrícia André Camila Débora Rafael Bruna Zélia',
 );
-const MIDDLE = [
-  'Aparecida',
-  'Carlos',
-  'das Graças',
-  'Henrique',
-  'Cristina',
-  'de Fátima',
-  'Eduardo',
-];
-const LAST = [
-  'da Silva',
-  'Souza',
-  'Gonçalves',
-  'Conceição',
-  'Araújo',
-  'Pereira',
-  'Magalhães',
-  'Lima',
-];
+const MIDDLE = words('Aparecida Carlos Graças Henrique Cristina Fátima Eduardo');
+const LAST = words('Silva Souza Gonçalves Conceição Araújo Pereira Magalhães Lima');
 
 export function fullName(index: number): string {
   return `${pick(FIRST, index)} ${pick(MIDDLE, Math.floor(index / 20))} ${pick(LAST, Math.floor(index / 140))}`;
@@ -164,7 +144,7 @@ export function storeRecord(storeId: string): StoreRecord {
   };
 }
 
-function categoryRecord(index: number): StoreRecord {
+export function categoryRecord(index: number): StoreRecord {
   const state = {
     ...example('category'),
     name: `Categoria ${index}`,
@@ -265,27 +245,7 @@ export function orderRecord(index: number, customers: number): EntityRecord<'ord
   return { entity: 'order', id: `o${index}`, state };
 }
 
-function couponRecord(index: number): StoreRecord {
-  const state = {
-    ...example('coupon'),
-    code: `PROMO${index}`,
-    active: index % 3 !== 0,
-    ...madeAt(index),
-  };
-  return { entity: 'coupon', id: `n${index}`, state };
-}
-
-function campaignRecord(index: number): StoreRecord {
-  const state = {
-    ...example('campaign'),
-    channel: pick(CAMPAIGN_CHANNELS, index),
-    status: pick(CAMPAIGN_STATUSES, Math.floor(index / 4)),
-    ...madeAt(index),
-  };
-  return { entity: 'campaign', id: `m${index}`, state };
-}
-
-function reviewRecord(index: number, customers: number): StoreRecord {
+export function reviewRecord(index: number, customers: number): StoreRecord {
   const person = personOf(index, customers);
   const state = {
     ...example('review'),

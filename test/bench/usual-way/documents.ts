@@ -19,12 +19,10 @@ const INDEXES: Record<string, IndexDescription['key'][]> = {
     { store_id: 1, 'customer.id': 1, created_at: -1, _id: 1 },
     { store_id: 1, updated_at: 1 },
   ],
-  [COLLECTIONS.coupon]: [{ store_id: 1, created_at: -1, _id: 1 }],
   [COLLECTIONS.review]: [
     { store_id: 1, created_at: -1, _id: 1 },
     { store_id: 1, rating: 1, created_at: -1, _id: 1 },
   ],
-  [COLLECTIONS.campaign]: [{ store_id: 1, created_at: -1, _id: 1 }],
   [COLLECTIONS.category]: [{ store_id: 1, position: 1, name: 1, _id: 1 }],
   [COLLECTIONS.product]: [
     { store_id: 1, category_position: 1, position: 1, name: 1, _id: 1 },

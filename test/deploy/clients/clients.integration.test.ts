@@ -10,7 +10,6 @@ import { beforeAll, describe, expect, it, type TestContext } from 'vitest';
 import { aCustomer, anOrder, aStore, gone } from '#test/changes.ts';
 import { useFolder } from '#test/folder.ts';
 import { useMade, useQueryService } from '#test/hooks.ts';
-import { startApp } from '#test/query-service.ts';
 import { words } from '#test/words.ts';
 import { prepared, settled } from '../../clients/programs.ts';
 import { FAULTS, startFaultyProxy } from './faulty-proxy.ts';
@@ -309,33 +308,6 @@ describe.each(Object.keys(LANGUAGES) as (keyof typeof LANGUAGES)[])('the %s clie
       expect(retries).toHaveLength(1);
     });
 
-    it('when the service is restarted', async (context) => {
-      const other = await startApp(service.installation.config);
-      const running = await startApp(service.installation.config);
-      try {
-        proxy.begin({
-          data: [
-            FAULTS.none,
-            async (exchange) => {
-              await running.close();
-              await FAULTS.none(exchange);
-            },
-            async (exchange) => {
-              proxy.retarget(other.url);
-              await FAULTS.none(exchange);
-            },
-          ],
-        });
-        const { results, retries } = await drive(context, [GET, GET], {
-          of: { ...service, url: running.url },
-        });
-        expect(results).toEqual([{ value: 'o1' }, { value: 'o1' }]);
-        expect(retries).toHaveLength(1);
-      } finally {
-        await Promise.allSettled([other.close(), running.close()]);
-      }
-    });
-
     it('only so often, and says then what came', async (context) => {
       proxy.begin({ data: [FAULTS.html502, FAULTS.html502] });
       const { results } = await drive(context, [GET], { retries: 1 });
@@ -468,7 +440,11 @@ const RUNTIMES = {
   'Python 3.14': ['python3.14'],
 };
 
-describe('the packages run on', () => {
+const ALL_RUNTIMES = process.env['RUNTIMES'] === 'all';
+if (!ALL_RUNTIMES)
+  process.stderr.write('skipped, other runtimes: `npm run test:runtimes` has them\n');
+
+describe.runIf(ALL_RUNTIMES)('the packages run on', () => {
   const packages = join(folder, 'runtimes');
   let fetched: Promise<PromiseSettledResult<unknown>>;
   beforeAll(() => {

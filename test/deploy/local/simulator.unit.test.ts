@@ -9,7 +9,7 @@ import { history } from '#local/simulator/history.ts';
 import { simulatedStore } from '#local/simulator/store.ts';
 import { PACE, traffic } from '#local/simulator/simulator.ts';
 import { readChange } from '#shared/events/change.ts';
-import { type EntityName, type EntityStates, ENTITY_NAMES } from '#shared/events/entities.ts';
+import { type EntityName, ENTITY_NAMES } from '#shared/events/entities.ts';
 import { CAMPAIGN_STATUSES } from '#shared/records/campaign.ts';
 import { ORDER_STATUSES } from '#shared/records/order.ts';
 import { ORDER_TYPES } from '#shared/records/store.ts';
@@ -39,70 +39,17 @@ function statesOf<E extends EntityName>(events: readonly SimulatedEvent[], entit
   );
 }
 
-const cents = (text: string | null | undefined) => Math.round(Number(text ?? 0) * 100);
-const sum = <T>(items: readonly T[] | null | undefined, value: (item: T) => number) =>
-  (items ?? []).reduce((total, item) => total + value(item), 0);
-
-function checkOrder(state: EntityStates['order']): void {
-  for (const item of state.items ?? []) {
-    const options = sum(
-      item.options,
-      (option) => (option.quantity ?? 0) * cents(option.unit_price),
-    );
-    expect(cents(item.total)).toBe(item.quantity * (cents(item.unit_price) + options));
-  }
-  const fees = cents(state.delivery_fee) + cents(state.service_fee);
-  expect(sum(state.items, (item) => cents(item.total))).toBe(cents(state.subtotal));
-  expect(cents(state.total)).toBe(cents(state.subtotal) + fees - cents(state.discount));
-  expect(sum(state.payments, ({ amount }) => cents(amount))).toBe(cents(state.total));
-  expect(cents(state.total)).toBeGreaterThan(0);
-  expect(state.delivery === null).toBe(state.order_type !== 'delivery');
-  expect(state.status_history?.[0]).toEqual({ status: 'pending', at: state.created_at });
-  expect(state.status_history?.at(-1)).toEqual({ status: state.status, at: state.updated_at });
-  expect(state.cancellation === null).toBe(state.status !== 'cancelled');
-}
-
-/**
- * Asserts that the projector accepts each event, that references exist, and that new orders hold
- * available products.
- */
+/** Asserts that the projector reads each event, and that sequences rise. */
 function check(events: readonly SimulatedEvent[]): void {
-  const known = new Map<string, SimulatedEvent>();
+  const known = new Map<string, number>();
   for (const event of events) {
     const { entity, storeId, subject, sequence } = event;
     const { key, value, headers } = asMessage(event);
     const change = readChange({ key: Buffer.from(key), value: Buffer.from(value), headers });
     expect(change).toMatchObject({ entity, storeId, id: subject, sequence });
-    const find = <E extends EntityName>(name: E, id: string | null | undefined) => {
-      const found = known.get(`${storeId} ${name} ${id}`);
-      expect(found, `${name} ${id}`).toBeDefined();
-      return found?.data as EntityStates[E];
-    };
-    const before = known.get(`${storeId} ${entity} ${subject}`);
-    expect(sequence).toBeGreaterThan(before?.sequence ?? 0);
-    known.set(`${storeId} ${entity} ${subject}`, event);
-    if (event.entity === 'product') {
-      find('category', event.data.category_id);
-      for (const id of event.data.option_group_ids ?? []) find('option_group', id);
-    }
-    if (event.entity === 'review')
-      expect(find('order', event.data.order_id).status).toBe('concluded');
-    if (event.entity !== 'order') continue;
-    checkOrder(event.data);
-    if (event.data.customer) find('customer', event.data.customer.id);
-    for (const item of before === undefined ? (event.data.items ?? []) : []) {
-      const product = find('product', item.product_id);
-      expect(find('category', product.category_id).active).toBe(true);
-      expect(product.name).toBe(item.name);
-      for (const [id, chosen] of Map.groupBy(
-        item.options ?? [],
-        (option) => option.option_group_id,
-      )) {
-        const group = find('option_group', id);
-        expect(chosen.length).toBeGreaterThanOrEqual(group.min);
-        expect(chosen.length).toBeLessThanOrEqual(group.max);
-      }
-    }
+    const name = `${storeId} ${entity} ${subject}`;
+    expect(sequence).toBeGreaterThan(known.get(name) ?? 0);
+    known.set(name, sequence);
   }
 }
 
@@ -132,26 +79,6 @@ test('a history has every entity once, and is the same for the same seed', () =>
   expect(historyOf(2, 0, 200)).not.toEqual(events);
   const statuses = statesOf(events, 'campaign').map(({ data }) => data.status);
   expect(new Set(statuses)).toEqual(new Set(CAMPAIGN_STATUSES));
-});
-
-test('historical orders have ended, within 30 days, during opening hours', () => {
-  for (let index = 0; index < 5; index += 1) {
-    const { city, cuisine } = simulatedStore(1, index);
-    for (const { data } of statesOf(historyOf(1, index, 100), 'order')) {
-      expect(['concluded', 'cancelled']).toContain(data.status);
-      expect(Date.parse(data.updated_at ?? '')).toBeLessThan(NOW);
-      expect(Date.parse(data.created_at)).toBeGreaterThan(NOW - 31 * 24 * HOUR);
-      const local = new Date(
-        Date.parse(data.created_at) + Number.parseInt(city.timezoneOffset, 10) * HOUR,
-      );
-      const clock = local.toISOString().slice(11, 16);
-      expect(clock >= cuisine.opens.from && clock <= cuisine.opens.to).toBe(true);
-      const weekday = local
-        .toLocaleDateString('en-US', { weekday: 'long', timeZone: 'UTC' })
-        .toLowerCase();
-      expect(cuisine.opens.days).toContain(weekday);
-    }
-  }
 });
 
 test('orders arrive at the given rate, the first one immediately, reach every final status, and end', () => {

@@ -37,41 +37,36 @@ async function test(tests: object[]): Promise<void> {
   expect(await runRules(promtool ?? '', tests)).toBe('');
 }
 
-it('has a scenario for every alert', () => {
+it('there is a scenario for every alert', () => {
   expect(SCENARIOS.map(({ alert }) => alert).toSorted()).toEqual(
     alerts.map(({ alert }) => alert).toSorted(),
   );
 });
 
-withPromtool('every alert fires when it should, and says where', async () => {
-  await test(
-    SCENARIOS.map(({ alert, fires: { series, at, labels = {} } }) => {
-      const rule = alerts.find((one) => one.alert === alert);
-      if (rule === undefined) throw new Error(`there is no ${alert}`);
-      return testOf(alert, series, [
-        { eval_time: at, alertname: alert, exp_alerts: [alertOf(rule, labels)] },
-      ]);
-    }),
-  );
-});
-
-withPromtool('every alert ends when what it is about is over', async () => {
-  await test(
-    SCENARIOS.map((scenario) => {
-      const { alert, fires, endsAfter = 20 } = scenario;
-      const rule = alerts.find((one) => one.alert === alert);
-      if (rule === undefined) throw new Error(`there is no ${alert}`);
-      const [, amount = '', unit = 'm'] = /^(\d+)([mh])$/.exec(fires.at) ?? [];
-      const minute = Number(amount) * (unit === 'h' ? 60 : 1) + 1;
-      const end = minute + endsAfter;
-      const series = healthyFrom(minute, end + 1, fires);
-      return testOf(alert, series, [
-        { eval_time: fires.at, alertname: alert, exp_alerts: [alertOf(rule, fires.labels ?? {})] },
-        { eval_time: `${end}m`, alertname: alert, exp_alerts: [] },
-      ]);
-    }),
-  );
-});
+withPromtool(
+  'every alert fires when it should, says where, and ends when what it is about is over',
+  async () => {
+    await test(
+      SCENARIOS.map((scenario) => {
+        const { alert, fires, endsAfter = 20 } = scenario;
+        const rule = alerts.find((one) => one.alert === alert);
+        if (rule === undefined) throw new Error(`there is no ${alert}`);
+        const [, amount = '', unit = 'm'] = /^(\d+)([mh])$/.exec(fires.at) ?? [];
+        const minute = Number(amount) * (unit === 'h' ? 60 : 1) + 1;
+        const end = minute + endsAfter;
+        const series = healthyFrom(minute, end + 1, fires);
+        return testOf(alert, series, [
+          {
+            eval_time: fires.at,
+            alertname: alert,
+            exp_alerts: [alertOf(rule, fires.labels ?? {})],
+          },
+          { eval_time: `${end}m`, alertname: alert, exp_alerts: [] },
+        ]);
+      }),
+    );
+  },
+);
 
 withPromtool('no alert fires for what is nearly a reason', async () => {
   await test(

@@ -43,7 +43,7 @@ async function categories(of: StoreData): Promise<Response> {
   return fetch(`${of.url}/api/category/list`, { headers: { authorization: `Bearer ${token}` } });
 }
 
-it('publishes no change if one is not a valid event, and says which one and why', async () => {
+it('`publish` sends no change if one is not a valid event, and says which one and why', async () => {
   const wrong = { entity: 'category' as const, id: 'c3', data: { name: 'Bebidas', active: true } };
   const changes = [{ entity: 'category' as const, id: 'c2', data: CATEGORY }, wrong];
   await expect(api.publish(changes)).rejects.toThrow(
@@ -52,7 +52,7 @@ it('publishes no change if one is not a valid event, and says which one and why'
   expect(await (await categories(api)).json()).toMatchObject({ count: 1, results: [{ id: 'c1' }] });
 });
 
-it('can be reached from another process by its description, and has the given settings', async () => {
+it('a started API can be reached from another process by its description, and has the given settings', async () => {
   const other = await connectStoreData(
     JSON.parse(JSON.stringify(api.connection)) as StoreData['connection'],
   );
@@ -63,11 +63,11 @@ it('can be reached from another process by its description, and has the given se
   expect(answer.headers.get('ratelimit-policy')).toBe('"store";q=7;w=60');
 });
 
-it('says why it did not start, even if it failed early', async () => {
+it('`startStoreData` says why it did not start, even if it failed early', async () => {
   await expect(startStoreData({ partitions: 0 })).rejects.toThrow('Topic creation errors');
 });
 
-it('leaves no connection open if a server cannot be reached', async () => {
+it('`connectStoreData` leaves no connection open if a server cannot be reached', async () => {
   const settings = {
     ...api.connection.settings,
     MONGODB_USERNAME: 'nobody',
@@ -86,7 +86,7 @@ it('leaves no connection open if a server cannot be reached', async () => {
   expect(stdout).toBe('Authentication failed.\n');
 });
 
-it('leaves no topics, consumer groups or databases in existing servers', async () => {
+it('`stop` leaves no topics, consumer groups or databases in existing servers', async () => {
   const { environment, settings } = api.connection;
   const prefix = settings['NAME_PREFIX'] ?? '';
   const names = async () => {
@@ -110,7 +110,7 @@ it('leaves no topics, consumer groups or databases in existing servers', async (
   expect(await names()).toEqual([]);
 });
 
-it('leaves nothing in the temporary folder when its process is interrupted', async () => {
+it('a started API leaves nothing in the temporary folder when its process is interrupted', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'store-data-interrupted-'));
   const module = new URL('../../../deploy/testing/index.ts', import.meta.url).href;
   const program = `

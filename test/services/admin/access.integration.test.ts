@@ -9,7 +9,7 @@ import { redisKeys } from '#shared/access/grants.ts';
 import { hashSecret } from '#shared/access/secrets.ts';
 import { accessTopic } from '#shared/events/topics.ts';
 import { useInstallation, useRestartableProjector } from '#test/hooks.ts';
-import { keyEvent, storeAccessEvent } from '#test/events.ts';
+import { keyEvent } from '#test/events.ts';
 import { eventually } from '#test/installation.ts';
 import { endsOf } from '#test/topics.ts';
 import { expectRefused, runCommand, runJson } from './run-command.ts';
@@ -30,8 +30,8 @@ const { start, stop } = useRestartableProjector(installation);
 beforeAll(() => createControlIndexes(control()));
 
 const control = () => installation.databases.control;
-const run = (...args: string[]) => runCommand(installation.env, args);
-const json = <T = CreatedKey>(...args: string[]) => runJson<T>(installation.env, args);
+const run = (words: string) => runCommand(installation.env, words);
+const json = <T = CreatedKey>(words: string) => runJson<T>(installation.env, words);
 
 function storedKey(clientId: string): Promise<AccessKey | null> {
   return controlCollections(control()).keys.findOne({ _id: clientId });
@@ -44,15 +44,13 @@ function storedAccess(storeId: string): Promise<StoreAccess | null> {
 
 const keysOf = (storeId: string) =>
   redisKeys(installation.config.namePrefix, installation.environment, storeId);
-/** The newest member in Redis of a key, or of a store's blocking. */
+/** The newest member in Redis of a key. */
 const grantOf = (clientId: string) =>
   installation.redis.zrange(keysOf('s1').grant(clientId), 0, '-1');
-const blockOf = (storeId: string) =>
-  installation.redis.zrange(keysOf(storeId).storeAccess, 0, '-1');
 
 async function newKey(scopes = 'order,crm'): Promise<string> {
   await start();
-  return (await json('keys', 'create', '--store', 's1', '--scopes', scopes)).client_id;
+  return (await json(`keys create --store s1 --scopes ${scopes}`)).client_id;
 }
 
 /** Waits until the access log is applied to its end. */
@@ -71,14 +69,7 @@ async function logIsApplied(): Promise<void> {
 describe('keys', () => {
   it('are active when "create" ends, which prints their secret once', async () => {
     await start();
-    const { code, stdout, stderr } = await run(
-      'keys',
-      'create',
-      '--store',
-      's1',
-      '--scopes',
-      'order,crm',
-    );
+    const { code, stdout, stderr } = await run('keys create --store s1 --scopes order,crm');
     expect(code).toBe(0);
     expect(stderr).toBe(
       `note: no record of a store s1 has arrived in ${installation.environment} yet\n`,
@@ -96,7 +87,7 @@ describe('keys', () => {
       sequence: 1,
     });
     expect(await grantOf(clientId)).toEqual(['active crm order']);
-    const listed = await run('keys', 'list');
+    const listed = await run('keys list');
     expect(listed.stdout).toContain(clientId);
     expect(listed.stdout).not.toContain(secret);
     expect(listed.stdout).not.toContain(hashSecret(secret));
@@ -119,14 +110,14 @@ describe('keys', () => {
 
   it('are deactivated, activated again, and revoked for good', async () => {
     const key = await newKey();
-    await json('keys', 'deactivate', key);
+    await json(`keys deactivate ${key}`);
     expect(await grantOf(key)).toEqual(['inactive crm order']);
-    expect(await json('keys', 'activate', key)).toMatchObject({ status: 'active', changed: true });
+    expect(await json(`keys activate ${key}`)).toMatchObject({ status: 'active', changed: true });
     expect(await grantOf(key)).toEqual(['active crm order']);
-    expect(await json('keys', 'activate', key)).toMatchObject({ changed: false, live: true });
-    await json('keys', 'revoke', key);
+    expect(await json(`keys activate ${key}`)).toMatchObject({ changed: false, live: true });
+    await json(`keys revoke ${key}`);
     expect(await grantOf(key)).toEqual(['revoked crm order']);
-    expect(await json('keys', 'revoke', key)).toMatchObject({ status: 'revoked', changed: false });
+    expect(await json(`keys revoke ${key}`)).toMatchObject({ status: 'revoked', changed: false });
     for (const words of [`keys activate ${key}`, `keys scopes ${key} --set menu`]) {
       const stderr = `store-data: key ${key} is revoked, which is final: make a new one\n`;
       expect(await runCommand(installation.env, words)).toMatchObject({ code: 1, stderr });
@@ -139,8 +130,8 @@ describe('keys', () => {
     for (let round = 0; round < 2; round += 1) {
       const key = await newKey('order,crm');
       const [scopes, status] = await Promise.all([
-        run('keys', 'scopes', key, '--set', 'order,crm,menu'),
-        run('keys', 'deactivate', key),
+        run(`keys scopes ${key} --set order,crm,menu`),
+        run(`keys deactivate ${key}`),
       ]);
       const said = [scopes, status].map(({ stderr }) => stderr);
       expect([scopes.code, status.code, ...said]).toEqual([0, 0, '', '']);
@@ -161,9 +152,9 @@ describe('while no projector runs', () => {
     const [lessScopes, inactive, revoked] = [await newKey(), await newKey(), await newKey()];
     const stored = () => Promise.all([lessScopes, inactive, revoked].map((key) => storedKey(key)));
     await stop();
-    await json('keys', 'scopes', lessScopes, '--set', 'order');
-    await json('keys', 'deactivate', inactive);
-    await json('keys', 'revoke', revoked);
+    await json(`keys scopes ${lessScopes} --set order`);
+    await json(`keys deactivate ${inactive}`);
+    await json(`keys revoke ${revoked}`);
     const grants = await Promise.all([lessScopes, inactive, revoked].map(grantOf));
     expect(grants.flat()).toEqual(['active order', 'inactive crm order', 'revoked crm order']);
     const before = await stored();
@@ -175,7 +166,7 @@ describe('while no projector runs', () => {
     const key = await newKey('order');
     await logIsApplied();
     await stop();
-    expect(await json('keys', 'scopes', key, '--set', 'order,menu')).toMatchObject({ live: true });
+    expect(await json(`keys scopes ${key} --set order,menu`)).toMatchObject({ live: true });
     expect(await grantOf(key)).toEqual(['active order menu']);
     // Another publisher removes the rights with the sequence that the command would use.
     await installation.publishAccess([keyEvent(key, 3, { scopes: ['menu'] })]);
@@ -188,7 +179,7 @@ describe('while no projector runs', () => {
         'were not applied after 0 s',
       );
     }
-    const giving = json('keys', 'scopes', key, '--set', 'menu,crm');
+    const giving = json(`keys scopes ${key} --set menu,crm`);
     await start();
     await giving;
     expect(await storedKey(key)).toMatchObject({ scopes: ['crm', 'menu'], sequence: 4 });
@@ -213,7 +204,7 @@ describe('while no projector runs', () => {
         { $set: { session: session.id } },
       );
     const startedAt = Date.now();
-    await json('keys', 'revoke', key);
+    await json(`keys revoke ${key}`);
     // MongoDB itself would abort it after a minute.
     expect(Date.now() - startedAt).toBeLessThan(45_000);
     expect(await grantOf(key)).toEqual(['revoked crm order']);
@@ -237,7 +228,7 @@ describe('while Kafka or Redis is away', () => {
     const other = await newKey();
     expect((await storedKey(key))?.event_pending).toBeUndefined();
     await controlCollections(control()).keys.deleteOne({ _id: key });
-    await eventually('the log is replayed', async () => (await run('access', 'replay')).code === 0);
+    await eventually('the log is replayed', async () => (await run('access replay')).code === 0);
     await logIsApplied();
     expect(await storedKey(key)).toMatchObject({ status: 'revoked' });
     await stop();
@@ -277,7 +268,7 @@ describe('stores', () => {
       'the record is adopted',
       async () => (await storedAccess('s8'))?.record_status === 'blocked',
     );
-    const { code, stdout, stderr } = await run('stores', 'unblock', 's8');
+    const { code, stdout, stderr } = await run('stores unblock s8');
     expect(code).toBe(0);
     expect(stdout).toMatch(/blocked +true\n/);
     expect(stderr).toContain('own record is "blocked"');
@@ -304,43 +295,25 @@ describe('at the highest sequence', () => {
 
   it('a key can lose scopes, be deactivated and revoked, but gain nothing', async () => {
     await lastKey('last');
-    expect(await json('keys', 'scopes', 'last', '--set', 'crm,order')).toMatchObject({
+    expect(await json('keys scopes last --set crm,order')).toMatchObject({
       live: true,
     });
     expect(await grantOf('last')).toEqual(['active crm order']);
-    await json('keys', 'rotate-secret', 'last', '--retire-old');
+    await json('keys rotate-secret last --retire-old');
     expect((await storedKey('last'))?.secret_hashes).toEqual([hashSecret('one')]);
     for (const words of ['keys scopes last --set crm,menu', 'keys rotate-secret last']) {
       await expectRefused(runCommand(installation.env, words), NOTHING_TO_GIVE);
     }
-    await json('keys', 'deactivate', 'last');
+    await json('keys deactivate last');
     expect(await grantOf('last')).toEqual(['inactive crm order']);
-    await expectRefused(run('keys', 'activate', 'last'), NOTHING_TO_GIVE);
+    await expectRefused(run('keys activate last'), NOTHING_TO_GIVE);
     await logIsApplied();
     expect(await storedKey('last')).toMatchObject({ status: 'inactive', scopes: ['crm', 'order'] });
     await stop();
-    await json('keys', 'revoke', 'last');
+    await json('keys revoke last');
     expect(await grantOf('last')).toEqual(['revoked crm order']);
     await logIsApplied();
     expect(await storedKey('last')).toMatchObject({ status: 'revoked' });
     expect(await control().collection('dead_letters').countDocuments()).toBe(0);
-  });
-
-  it('a store can be blocked, but not unblocked', async () => {
-    await installation.publishAccess([storeAccessEvent('s9', Number.MAX_SAFE_INTEGER, 'active')]);
-    await logIsApplied();
-    await stop();
-    expect(await json<object>('stores', 'block', 's9')).toMatchObject({
-      blocked: true,
-      live: true,
-    });
-    expect(await blockOf('s9')).toEqual(['blocked']);
-    await logIsApplied();
-    expect(await storedAccess('s9')).toMatchObject({ access_status: 'blocked' });
-    await expectRefused(
-      run('stores', 'unblock', 's9'),
-      'the last possible sequence: it can only be blocked',
-    );
-    expect(await blockOf('s9')).toEqual(['blocked']);
   });
 });

@@ -237,7 +237,7 @@ describe('dead-letters', () => {
       stderr: '',
     });
     expect(await run('drop', one._id, '--yes')).toMatchObject({ code: 1, stdout: 'dropped 0\n' });
-    await runJson(installation.env, ['dead-letters', 'drop', '--reason', 'unknown_type', '--yes']);
+    await runJson(installation.env, 'dead-letters drop --reason unknown_type --yes');
     expect((await letters.find().toArray()).map(({ _id }) => _id)).toEqual([two._id]);
     expect((await run('drop', '--all', '--yes')).stdout).toBe('dropped 1\n');
     expect((await run('list')).stdout).toBe('no dead letters\n');

@@ -8,7 +8,6 @@ import { sessionOfToken } from '#admin/commands/sessions.ts';
 import { useMade, useQueryService } from '#test/hooks.ts';
 import { eventually } from '#test/installation.ts';
 import { startRedisProxy } from '#test/server-proxies.ts';
-import { startService } from '#test/service-process.ts';
 import { startCommand } from './run-command.ts';
 
 /** Without a projector nothing else compares the two; a projector does so every ten minutes. */
@@ -34,7 +33,7 @@ it('the revocation of a key by a killed command takes effect, even without a pro
   const token = await keyWithToken('k1');
   await service.stopProjector();
   proxy.freeze();
-  const command = startCommand(env(), ['keys', 'revoke', 'k1']);
+  const command = startCommand(env(), 'keys revoke k1');
   await eventually('MongoDB has it', async () => {
     return (await control().keys.findOne({ _id: 'k1', status: 'revoked' })) !== null;
   });
@@ -53,7 +52,7 @@ it('the revocation of a session by a killed command takes effect', async () => {
   const other = await service.api.token('k2', 'secret');
   await service.stopProjector();
   proxy.freeze();
-  const command = startCommand(env(), ['sessions', 'revoke', '--token']);
+  const command = startCommand(env(), 'sessions revoke --token');
   command.process.stdin.end(token);
   const { _id } = sessionOfToken(token) ?? { _id: '' };
   await eventually('MongoDB has it', async () => {
@@ -63,30 +62,4 @@ it('the revocation of a session by a killed command takes effect', async () => {
   await command.result;
   await eventually('the session is refused', async () => (await statusOf(token)) === 401, SOON_MS);
   expect(await statusOf(other)).toBe(200);
-});
-
-it('the revocation of a key by a killed projector takes effect', async () => {
-  const token = await keyWithToken('k3');
-  await service.stopProjector();
-  const projector = startService('projector', env());
-  await projector.logged(({ msg }) => msg === 'projector started');
-  proxy.freeze();
-  await service.installation.publishAccess([
-    {
-      entity: 'access_key',
-      storeId: 's1',
-      subject: 'k3',
-      sequence: 1_000,
-      data: { status: 'revoked' },
-    },
-  ]);
-  await eventually('MongoDB has it', async () => {
-    return (
-      (await control().keys.findOne({ _id: 'k3', status: 'revoked', publish_pending: true })) !==
-      null
-    );
-  });
-  projector.kill('SIGKILL');
-  await projector.ended;
-  await eventually('the key is refused', async () => (await statusOf(token)) === 401, SOON_MS);
 });

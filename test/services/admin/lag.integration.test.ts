@@ -37,7 +37,7 @@ describe('lag', () => {
       lag: 0,
       partitions: [{ position: 3, lag: 0, last_applied_at: expect.any(String) as string }, {}],
     });
-    const lines = (await runCommand(installation.env, ['lag'])).stdout.trimEnd().split('\n');
+    const lines = (await runCommand(installation.env, 'lag')).stdout.trimEnd().split('\n');
     expect(lines[0]).toMatch(/^TOPIC +PARTITION +POSITION +END +LAG +OPEN +LAST$/);
     expect(lines).toHaveLength(6);
     expect(lines.at(-1)).toMatch(/^total +\d+$/);
@@ -72,7 +72,7 @@ describe('lag', () => {
   });
 
   it('is watched until Ctrl-C, with --json in a line per second', async () => {
-    const { process: child, result } = startCommand(installation.env, ['lag', '--watch', '--json']);
+    const { process: child, result } = startCommand(installation.env, 'lag --watch --json');
     let seen = 0;
     child.stdout.on('data', (chunk: Buffer) => {
       seen += chunk.toString('utf8').split('\n').length - 1;
@@ -89,11 +89,11 @@ describe('lag', () => {
   });
 
   it('names a missing topic', async () => {
-    expect(
-      await runCommand({ ...installation.env, ENVIRONMENTS: 'missing' }, ['lag']),
-    ).toMatchObject({
-      code: 1,
-      stderr: 'store-data: topic store-changes.missing does not exist\n',
-    });
+    expect(await runCommand({ ...installation.env, ENVIRONMENTS: 'missing' }, 'lag')).toMatchObject(
+      {
+        code: 1,
+        stderr: 'store-data: topic store-changes.missing does not exist\n',
+      },
+    );
   });
 });

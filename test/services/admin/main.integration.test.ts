@@ -10,7 +10,7 @@ describe('the process', () => {
     const env = installation.env;
     const unknown =
       "store-data: unknown command 'reboke' (Did you mean revoke?); see store-data keys --help\n";
-    expect(await runProcess(env, ['keys', 'reboke'])).toEqual({
+    expect(await runProcess(env, 'keys reboke')).toEqual({
       code: 2,
       stdout: '',
       stderr: unknown,
@@ -20,7 +20,7 @@ describe('the process', () => {
     const question =
       'store-data: there is no terminal for a question: give --yes to drop dead letters for good\n';
     await expectRefused(runCommand(env, 'dead-letters drop --all'), question, 2);
-    expect(await runProcess(env, ['--help'])).toMatchObject({ code: 0, stderr: '' });
+    expect(await runProcess(env, '--help')).toMatchObject({ code: 0, stderr: '' });
     await expectRefused(runProcess(env, []), 'Commands:', 2);
   });
 
@@ -40,10 +40,10 @@ describe('the process', () => {
       MONGODB_URI: 'mongodb://user:secret@127.0.0.1:1/?replicaSet=rs0',
     };
     const begunAt = performance.now();
-    await runProcess(away, ['--help']);
+    await runProcess(away, '--help');
     const startMs = performance.now() - begunAt;
     const askedAt = performance.now();
-    const { code, stderr } = await runProcess(away, ['keys', 'list']);
+    const { code, stderr } = await runProcess(away, 'keys list');
     const tookMs = performance.now() - askedAt;
     expect(code).toBe(1);
     expect(stderr).toMatch(
@@ -74,23 +74,24 @@ describe('the process', () => {
   });
 
   it('lists every setting without values, and every mistake', async () => {
-    const good = await runCommand(installation.env, ['config']);
+    const good = await runCommand(installation.env, 'config');
     expect(good.code).toBe(0);
     expect(good.stdout).toContain('* MONGODB_URI');
     expect(good.stdout).toContain('the settings make a configuration');
     expect(good.stdout).not.toContain(installation.config.mongodb.uri);
     expect(good.stdout.split('\n').filter((line) => line.length > 80)).toEqual([]);
     const misspelt = { ...installation.env, QUOTA_REQUEST: '5', KAFKA_BROKER: 'x:1' };
-    const doubtful = await runCommand(misspelt, ['config']);
+    const doubtful = await runCommand(misspelt, 'config');
     expect(doubtful.code).toBe(0);
     expect(doubtful.stdout).toMatch(/the settings make a configuration, but see the warnings\n$/);
     expect(doubtful.stderr).toBe(
       'warning: QUOTA_REQUEST is not a setting; the nearest is QUOTA_REQUESTS\n' +
         'warning: KAFKA_BROKER is not a setting; the nearest is KAFKA_BROKERS\n',
     );
-    const bad = await runCommand({ ...installation.env, LOG_LEVEL: 'loud', QUERY_PORT: '99999' }, [
+    const bad = await runCommand(
+      { ...installation.env, LOG_LEVEL: 'loud', QUERY_PORT: '99999' },
       'config',
-    ]);
+    );
     expect(bad.code).toBe(1);
     expect(bad.stderr).toBe(
       'store-data: LOG_LEVEL must be one of trace, debug, info, warn, error, fatal, silent\nstore-data: QUERY_PORT must be a whole number from 0 to 65535\n',

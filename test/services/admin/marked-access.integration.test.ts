@@ -7,7 +7,7 @@ const installation = useInstallation({ environments: 2 });
 const { start } = useRestartableProjector(installation);
 
 const names = () => installation.env['ENVIRONMENTS']?.split(',') ?? [];
-const run = (...args: string[]) => runCommand(installation.env, args);
+const run = (words: string) => runCommand(installation.env, words);
 
 /** The ids of the keys and stores whose last change the log lacks. */
 async function marked(): Promise<string[]> {
@@ -50,14 +50,14 @@ async function leaveMarks(environment: string): Promise<string> {
 it('"access republish" publishes what the log lacks, and removes its marks', async () => {
   const [environment = ''] = names();
   await leaveMarks(environment);
-  expect(await run('access', 'republish', '--environment', environment)).toMatchObject({ code: 0 });
+  expect(await run(`access republish --environment ${environment}`)).toMatchObject({ code: 0 });
   expect(await marked()).toEqual([]);
 });
 
 it('a change of access in one environment publishes what another environment lacks', async () => {
   const [environment = '', other = ''] = names();
   await leaveMarks(environment);
-  const changed = await run('stores', 'block', 's9', '--environment', other);
+  const changed = await run(`stores block s9 --environment ${other}`);
   expect(changed).toMatchObject({ code: 0 });
   expect(await marked()).toEqual([]);
 });
@@ -69,15 +69,15 @@ it('marks of an environment that is not configured: not counted: no command coul
     await runCommand({ ...installation.env, ENVIRONMENTS: other }, 'access republish'),
   ).toMatchObject({ code: 0 });
   expect(await marked()).toHaveLength(2);
-  await run('access', 'republish');
+  await run('access republish');
   expect(await marked()).toEqual([]);
 });
 
 it('the audit names the environment of "access republish" and "access replay"', async () => {
   const [environment = ''] = names();
   for (const action of ['republish', 'replay']) {
-    expect(await run('access', action, '--environment', environment)).toMatchObject({ code: 0 });
-    const { stdout } = await run('audit', '--action', `access.${action}`, '--limit', '1');
+    expect(await run(`access ${action} --environment ${environment}`)).toMatchObject({ code: 0 });
+    const { stdout } = await run(`audit --action access.${action} --limit 1`);
     expect(stdout.split('\n')[1]).toMatch(new RegExp(` access\\.${action} +${environment} `));
   }
 });

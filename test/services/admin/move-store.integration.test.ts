@@ -62,7 +62,7 @@ async function move(): Promise<{ sent: number; exported: Awaited<ReturnType<type
   return { sent, exported };
 }
 
-it('moves every record and deletion, in any form of events, and nothing of other stores', async () => {
+it('`stores export` and `publish` move every record and deletion, in any form of events, and nothing of other stores', async () => {
   const { send } = service.installation;
   const headers = Object.fromEntries(
     Object.entries(attributes('binary', 100)).map(([name, value]) => [`ce_${name}`, value]),
@@ -90,7 +90,7 @@ it('moves every record and deletion, in any form of events, and nothing of other
   expect(exported.stdout).not.toContain('Vizinha');
 });
 
-it('moves later changes when repeated, names invalid messages, and ends with an erasure', async () => {
+it('`stores export` and `publish` move later changes when repeated, names invalid messages, and ends with an erasure', async () => {
   const { env, send } = service.installation;
   await service.apply([{ entity: 'review', storeId: 's1', id: 'late', data: review }]);
   await send(changesTopic(here), [{ key: 's1', value: 'poison' }]);

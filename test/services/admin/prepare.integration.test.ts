@@ -20,7 +20,7 @@ describe('prepare', () => {
     const env = { ...servers, ENVIRONMENTS: environment, SIGNING_KEYS_FILE: file };
 
     const topics = [`store-changes.${environment}`, `store-access.${environment}`];
-    const made = await runJson(env, ['prepare', '--partitions', '3']);
+    const made = await runJson(env, 'prepare --partitions 3');
     expect(made).toEqual({ replica_set: false, topics, signing_keys: true });
 
     await withAdmin(installation.kafka, async (admin) => {
@@ -39,7 +39,7 @@ describe('prepare', () => {
       }
       const offsets = await Promise.all(topics.map((topic) => admin.fetchTopicOffsets(topic)));
       expect(offsets.map(({ length }) => length)).toEqual([3, 1]);
-      const asked = await runCommand(env, ['prepare', '--partitions', '12']);
+      const asked = await runCommand(env, 'prepare --partitions 12');
       expect([asked.code, asked.stderr]).toEqual([
         0,
         `note: topic store-changes.${environment} has 3 partitions, not 12, and keeps them (docs/deploying.md, "Scaling")\n`,
@@ -53,7 +53,7 @@ describe('prepare', () => {
     expect((await stat(file)).mode & 0o777).toBe(0o600);
     expect((await loadSigningKeys(readConfig(env).tokens)).verifying.size).toBe(1);
     const key = await readFile(file, 'utf8');
-    expect((await runCommand(env, ['prepare'])).code).toBe(0);
+    expect((await runCommand(env, 'prepare')).code).toBe(0);
     expect(await readFile(file, 'utf8')).toBe(key);
   });
 
@@ -77,7 +77,7 @@ describe('prepare', () => {
 
     it('refuses its option where it has no effect', async () => {
       await expectRefused(
-        runCommand(installation.env, ['prepare', '--dry-run']),
+        runCommand(installation.env, 'prepare --dry-run'),
         '--dry-run goes with --shard',
         2,
       );

@@ -19,8 +19,8 @@ beforeAll(() => {
 afterAll(() => servers.close());
 
 const environment = () => service.installation.environment;
-const command = (...args: string[]) => runCommand(service.installation.env, ['quota', ...args]);
-const json = <T>(...args: string[]) => runJson<T>(service.installation.env, ['quota', ...args]);
+const command = (words: string) => runCommand(service.installation.env, `quota ${words}`);
+const json = <T>(words: string) => runJson<T>(service.installation.env, `quota ${words}`);
 /** `quota set` in this process, which is faster. */
 const set = (store: string, quota: OwnQuota, name = environment()) =>
   setQuota(servers, name, store, quota);
@@ -53,7 +53,7 @@ describe('quota set', () => {
   it('applies to the next request of every instance, and keeps the present count', async () => {
     const token = await tokenFor('small');
     expect((await told(token)).map(([status]) => status)).toEqual([200, 200, 200]);
-    await json('set', '-e', environment(), '-s', 'small', '--requests', '5');
+    await json(`set -e ${environment()} -s small --requests 5`);
     const policy = '"store";q=5;w=60';
     expect(await told(token)).toEqual([
       [200, policy, '"store";r=1'],
@@ -132,41 +132,37 @@ describe('quota reset', () => {
     const token = await tokenFor('back');
     await set('back', { requests: 1 });
     expect((await told(token)).map(([status]) => status)).toEqual([200, 429, 429]);
-    const { code, stdout } = await command('reset', '-e', environment(), '-s', 'back');
+    const { code, stdout } = await command(`reset -e ${environment()} -s back`);
     const text = `store_id     back\nenvironment  ${environment()}\nquota        as configured\nchanged      true\n`;
     expect([code, stdout]).toEqual([0, text]);
     expect((await told(token)).map(([status]) => status)).toEqual([200, 200, 200]);
-    const again = await command('reset', '-e', environment(), '-s', 'back');
+    const again = await command(`reset -e ${environment()} -s back`);
     expect(again.stderr).toContain('note: it was as configured already');
   });
 });
 
 describe('quota show', () => {
   it('lists the stores with their own quota, and shows the effective quota of one store', async () => {
-    const none = await command('show', '-e', elsewhere());
+    const none = await command(`show -e ${elsewhere()}`);
     expect(none.stdout).toBe('no store has a quota of its own\n');
-    await json('set', '-e', elsewhere(), '-s', 'b', '--requests', '2', '--window', '1');
+    await json(`set -e ${elsewhere()} -s b --requests 2 --window 1`);
     await set('a', { requests: 1 }, elsewhere());
-    expect(await json('show', '-e', elsewhere())).toEqual([
+    expect(await json(`show -e ${elsewhere()}`)).toEqual([
       { store_id: 'a', environment: elsewhere(), quota: { requests: 1, window_seconds: null } },
       { store_id: 'b', environment: elsewhere(), quota: { requests: 2, window_seconds: 1 } },
     ]);
-    const limited = await command('show', '-e', elsewhere(), '--limit', '1');
+    const limited = await command(`show -e ${elsewhere()} --limit 1`);
     expect(limited.stdout).toMatch(
       /^STORE_ID +ENVIRONMENT +QUOTA\na +\S+ +1 request in the configured window\n$/,
     );
     expect(limited.stderr).toContain('there are more than 1');
-    const both = await command('show', '-s', 'b');
+    const both = await command('show -s b');
     expect(both.stdout).toMatch(/\nb +\S+ +as configured\nb +\S+ +2 requests in 1 s\n$/);
   });
 });
 
-it('refuses an unknown environment, and writes nothing if Redis is unreachable', async () => {
-  await expectRefused(
-    command('set', '-e', 'nowhere', '-s', 's1', '--requests', '1'),
-    'configured: ',
-    2,
-  );
+it('`quota set` refuses an unknown environment, and writes nothing if Redis is unreachable', async () => {
+  await expectRefused(command('set -e nowhere -s s1 --requests 1'), 'configured: ', 2);
   const env = { ...service.installation.env, REDIS_URL: 'redis://127.0.0.1:1' };
   const setting = runCommand(env, `quota set -e ${environment()} -s away --requests 1`);
   await expectRefused(setting, 'Redis cannot be reached');

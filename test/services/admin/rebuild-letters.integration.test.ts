@@ -40,8 +40,8 @@ describe('a decision about dead letters', () => {
     }
     await projector.start();
   }
-  const letters = async (...args: string[]) => {
-    const { code, stderr } = await runCommand(installation.env, ['dead-letters', ...args]);
+  const letters = async (words: string) => {
+    const { code, stderr } = await runCommand(installation.env, `dead-letters ${words}`);
     expect([code, stderr]).toEqual([0, '']);
   };
   const offsetsIn = async (number: number) => {
@@ -61,13 +61,13 @@ describe('a decision about dead letters', () => {
     await publishRefused('o3', 3, [1]);
     await publishRefused('o4', 4, [1]);
     expect(await offsetsIn(1)).toEqual([1, 2, 3, 4]);
-    await letters('drop', `${topic}/0/1`, '--yes');
-    await letters('retry', `${topic}/0/3`);
+    await letters(`drop ${topic}/0/1 --yes`);
+    await letters(`retry ${topic}/0/3`);
     // It stays dropped, although this release could apply it.
-    await letters('drop', `${topic}/0/4`, '--yes');
+    await letters(`drop ${topic}/0/4 --yes`);
     expect(await ordersIn(1)).toEqual(['s1/o0', 's1/o3']);
 
-    const { flipped } = await runJson<{ flipped: object }>(installation.env, ['rebuild']);
+    const { flipped } = await runJson<{ flipped: object }>(installation.env, 'rebuild');
     expect(flipped).toEqual({ from: 1, to: 2 });
     expect(await offsetsIn(2)).toEqual([2]);
     expect(await ordersIn(2)).toEqual(['s1/o0', 's1/o3']);
@@ -85,9 +85,9 @@ describe('a decision about dead letters', () => {
       [2, 5, 6],
       [2, 5, 6],
     ]);
-    await letters('drop', `${topic}/0/6`, '--yes');
-    await letters('retry', `${topic}/0/5`);
-    await runJson(installation.env, ['rollback']);
+    await letters(`drop ${topic}/0/6 --yes`);
+    await letters(`retry ${topic}/0/5`);
+    await runJson(installation.env, 'rollback');
     expect(await statesOf(installation)).toEqual(['1 live', '2 kept']);
     expect([await offsetsIn(1), await offsetsIn(2)]).toEqual([[2], [2]]);
     expect(await ordersIn(1)).toEqual(['s1/o0', 's1/o3', 's1/o5']);
@@ -104,7 +104,7 @@ describe('a decision about dead letters', () => {
     await control
       .collection('dropped_letters')
       .updateMany({}, { $set: { published_at: new Date(0) } });
-    expect((await runCommand(installation.env, ['rebuild', '--accept', 'all'])).code).toBe(0);
+    expect((await runCommand(installation.env, 'rebuild --accept all')).code).toBe(0);
     expect(await ordersIn(3)).toEqual(['s1/o0', 's1/o3', 's1/o4', 's1/o5']);
   });
 });

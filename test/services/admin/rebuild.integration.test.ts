@@ -42,12 +42,12 @@ describe('rebuild', () => {
     await caughtUp(installation);
   });
 
-  const run = (...args: string[]) => runCommand(installation.env, args);
+  const run = (words: string) => runCommand(installation.env, words);
   const dumps = () =>
     Promise.all([1, 2].map(async (number) => dump(generationDb(installation, number))));
 
   it('makes read models equal to the present ones, and flips to them', async () => {
-    const answer = await runJson<Answer>(installation.env, ['rebuild']);
+    const answer = await runJson<Answer>(installation.env, 'rebuild');
     expect(answer).toMatchObject({ generation: 2, flipped: { from: 1, to: 2 } });
     expect(answer.comparison).toMatchObject({ stores: 3, unsettled: 0, differences: [] });
     expect(answer.comparison.sampled).toBeGreaterThan(20);
@@ -65,17 +65,17 @@ describe('rebuild', () => {
     const [old, rebuilt] = await dumps();
     expect(old).toEqual(rebuilt);
 
-    expect(await runJson(installation.env, ['rollback'])).toMatchObject({ from: 2, to: 1 });
+    expect(await runJson(installation.env, 'rollback')).toMatchObject({ from: 2, to: 1 });
     expect(await statesOf(installation)).toEqual(['1 live', '2 kept']);
-    expect(await runJson(installation.env, ['rollback'])).toMatchObject({ from: 1, to: 2 });
+    expect(await runJson(installation.env, 'rollback')).toMatchObject({ from: 1, to: 2 });
     expect(await statesOf(installation)).toEqual(['1 kept', '2 live']);
   });
 
   it('drops a generation only on request, and never the live one', async () => {
     const live = `store-data: generation 2 of ${installation.environment} is live and cannot be dropped\n`;
-    await expectRefused(run('generations', 'drop', '2', '--yes'), live);
-    await expectRefused(run('generations', 'drop', '1'), '', 2);
-    expect((await run('generations', 'drop', '1', '--yes')).code).toBe(0);
+    await expectRefused(run('generations drop 2 --yes'), live);
+    await expectRefused(run('generations drop 1'), '', 2);
+    expect((await run('generations drop 1 --yes')).code).toBe(0);
     expect(await statesOf(installation)).toEqual(['2 live']);
     const { databases } = await installation.mongodb.db().admin().listDatabases({ nameOnly: true });
     expect(databases.map(({ name }) => name)).not.toContain(
@@ -108,7 +108,7 @@ describe('rebuild', () => {
     );
     await customers.insertOne({ ...customer, _id: 's1/zz' });
 
-    const held = await run('rebuild', '--json');
+    const held = await run('rebuild --json');
     const answer = JSON.parse(held.stdout) as Answer;
     expect({ ...answer, code: held.code }).toMatchObject({ code: 1, generation: 3, flipped: null });
     expect(answer.comparison.differences).toEqual([
@@ -129,17 +129,17 @@ describe('rebuild', () => {
     ]);
     expect(await statesOf(installation)).toEqual(['2 live', '3 building']);
 
-    const inWords = await run('rebuild', '--accept', 'content');
+    const inWords = await run('rebuild --accept content');
     expect(inWords.code).toBe(1);
     expect(inWords.stdout).toContain('customers: 1 missing in the new generation: s1/zz');
     expect(inWords.stdout).not.toContain('0.01');
-    expect((await run('generations', 'flip')).code).toBe(1);
-    expect((await run('generations', 'flip', '--accept', 'all')).code).toBe(0);
+    expect((await run('generations flip')).code).toBe(1);
+    expect((await run('generations flip --accept all')).code).toBe(0);
     expect(await statesOf(installation)).toEqual(['2 kept', '3 live']);
   });
 
   it('builds and compares with --wait, and leaves the flip to the operator', async () => {
-    const { code, stdout, stderr } = await run('rebuild', '--wait', '--share', '80');
+    const { code, stdout, stderr } = await run('rebuild --wait --share 80');
     expect(code).toBe(0);
     expect(stderr).toMatch(/builds generation 4/);
     expect(stderr).toMatch(/applied \d+ of \d+ messages/);
@@ -150,8 +150,8 @@ describe('rebuild', () => {
         await projector.metrics.registry.metrics(),
       ),
     );
-    expect((await run('generations', 'flip')).code).toBe(0);
+    expect((await run('generations flip')).code).toBe(0);
     expect(await statesOf(installation)).toEqual(['2 kept', '3 kept', '4 live']);
-    expect(await runJson(installation.env, ['rollback'])).toMatchObject({ from: 4, to: 3 });
+    expect(await runJson(installation.env, 'rollback')).toMatchObject({ from: 4, to: 3 });
   });
 });

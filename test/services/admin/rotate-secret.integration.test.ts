@@ -15,9 +15,9 @@ interface RotatedKey {
 
 const service = useQueryService();
 
-const run = (...args: string[]) => runCommand(service.installation.env, ['keys', ...args]);
-const rotate = (...args: string[]) =>
-  runJson<RotatedKey>(service.installation.env, ['keys', 'rotate-secret', ...args]);
+const run = (words: string) => runCommand(service.installation.env, `keys ${words}`);
+const rotate = (words: string) =>
+  runJson<RotatedKey>(service.installation.env, `keys rotate-secret ${words}`);
 const stored = (clientId: string): Promise<AccessKey | null> =>
   controlCollections(service.installation.databases.control).keys.findOne({ _id: clientId });
 const statusOf = async (clientId: string, secret: string) =>
@@ -50,7 +50,7 @@ describe('keys rotate-secret', () => {
     const oldToken = await service.api.token(id, old);
     const newToken = await service.api.token(id, next);
 
-    const retired = await rotate(id, '--retire-old');
+    const retired = await rotate(`${id} --retire-old`);
     expect(retired).not.toHaveProperty('client_secret');
     expect(await statusOf(id, old)).toBe(401);
     expect(await statusOf(id, next)).toBe(200);
@@ -63,24 +63,24 @@ describe('keys rotate-secret', () => {
   it('retires the older secret in any order in which events list them', async () => {
     await service.setKey({ clientId: 'pos', secrets: ['first'] });
     await event('pos', 100, { secret_sha256: [hashSecret('first'), hashSecret('second')] });
-    await rotate('pos', '--retire-old');
+    await rotate('pos --retire-old');
     expect([await statusOf('pos', 'first'), await statusOf('pos', 'second')]).toEqual([401, 200]);
   });
 
   it('prints the secret even if the change is not active yet', async () => {
     await service.setKey({ clientId: 'late', secrets: ['old'] });
-    const secret = await secretOf(await rotate('late', '--wait', '0'));
+    const secret = await secretOf(await rotate('late --wait 0'));
     await eventually('the secret counts', async () => (await statusOf('late', secret)) === 200);
   });
 
   it('refuses a third secret, and the retirement of the only one', async () => {
     await service.setKey({ clientId: 'both', secrets: ['a', 'b'] });
     await expectRefused(
-      run('rotate-secret', 'both'),
+      run('rotate-secret both'),
       /^store-data: key both has two secrets already: .*"keys rotate-secret both --retire-old"\n$/,
     );
     await service.setKey({ clientId: 'one', secrets: ['a'] });
-    const only = run('rotate-secret', 'one', '--retire-old');
+    const only = run('rotate-secret one --retire-old');
     await expectRefused(only, /^store-data: key one has no older secret to retire/);
     expect([
       await statusOf('both', 'a'),
@@ -91,19 +91,15 @@ describe('keys rotate-secret', () => {
 
   it('refuses a revoked key, an unknown key, and both options together', async () => {
     await service.setKey({ clientId: 'gone', status: 'revoked' });
-    await expectRefused(run('rotate-secret', 'gone'), 'is revoked, which is final');
-    await expectRefused(run('rotate-secret', 'nobody'), 'there is no key nobody');
-    await expectRefused(
-      run('rotate-secret', 'x', '--retire-old', '--retire-old-after', '1h'),
-      '',
-      2,
-    );
-    await expectRefused(run('rotate-secret', 'x', '--retire-old-after', 'soon'), '', 2);
+    await expectRefused(run('rotate-secret gone'), 'is revoked, which is final');
+    await expectRefused(run('rotate-secret nobody'), 'there is no key nobody');
+    await expectRefused(run('rotate-secret x --retire-old --retire-old-after 1h'), '', 2);
+    await expectRefused(run('rotate-secret x --retire-old-after soon'), '', 2);
   });
 
   it('ends the old secret at a deadline, even if a later event lists both without one', async () => {
     await service.setKey({ clientId: 'timed', secrets: ['old'] });
-    const answer = await rotate('timed', '--retire-old-after', '1h');
+    const answer = await rotate('timed --retire-old-after 1h');
     const next = await secretOf(answer);
     expect(Date.parse(answer.old_secret_ends_at ?? '')).toBeGreaterThan(Date.now() + 3_000_000);
     expect([await statusOf('timed', 'old'), await statusOf('timed', next)]).toEqual([200, 200]);

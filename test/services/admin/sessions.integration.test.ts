@@ -83,7 +83,7 @@ describe('sessions revoke', () => {
 
   it('refuses anything that is not a token', async () => {
     for (const input of ['', 'not.a.token', 'eyJhbGciOiJub25lIn0.e30.']) {
-      const running = runCommand(installation.env, ['sessions', 'revoke', '--token'], { input });
+      const running = runCommand(installation.env, 'sessions revoke --token', { input });
       await expectRefused(
         running,
         'store-data: standard input is not an access token of this installation\n',

@@ -56,7 +56,7 @@ async function readAsService(path: string): Promise<string> {
   return stdout;
 }
 
-const json = (...args: string[]) => runJson<ListedKey[]>(env, ['signing-keys', ...args]);
+const json = (words: string) => runJson<ListedKey[]>(env, `signing-keys ${words}`);
 const run = (...args: string[]) => runCommand(env, ['signing-keys', ...args]);
 const fileKeys = async () =>
   (JSON.parse(await readFile(file, 'utf8')) as { keys: SigningJwk[] }).keys;
@@ -132,7 +132,7 @@ describe('signing-keys', () => {
     };
     const asking = ask();
     try {
-      const rotated = await json('rotate', '--activate-after', '9s');
+      const rotated = await json('rotate --activate-after 9s');
       const [next] = rotated;
       expect(rotated.map(({ state }) => state)).toEqual(['waits', 'signs']);
       const atOnce = await run('retire', first.kid);
@@ -151,7 +151,7 @@ describe('signing-keys', () => {
         const [, former] = await json('list');
         return Date.parse(former?.tokens_until ?? '') <= Date.now();
       });
-      expect((await json('retire', first.kid)).map(({ kid }) => kid)).toEqual([next?.kid]);
+      expect((await json(`retire ${first.kid}`)).map(({ kid }) => kid)).toEqual([next?.kid]);
       for (const { service } of [a, b]) {
         await service.logged(
           ({ msg, kids }) =>
@@ -203,7 +203,7 @@ describe('signing-keys', () => {
         const changed = await stat(file);
         expect([changed.uid, changed.gid, changed.mode & 0o777]).toEqual([uid, gid, mode]);
         expect(await readAsService(file)).toContain(made?.kid);
-        await json('retire', made?.kid ?? '');
+        await json(`retire ${made?.kid ?? ''}`);
         expect((await stat(file)).mode & 0o777).toBe(mode);
         expect(await readAsService(file)).toContain(first.kid);
       }
@@ -216,7 +216,7 @@ describe('signing-keys', () => {
       await chmod(file, mode);
       const [made] = await json('rotate');
       expect((await stat(file)).mode & 0o777).toBe(mode);
-      await json('retire', made?.kid ?? '');
+      await json(`retire ${made?.kid ?? ''}`);
       expect((await stat(file)).mode & 0o777).toBe(mode);
     }
   });
@@ -236,7 +236,7 @@ describe('signing-keys', () => {
     }
     expect(await readdir(folder)).toEqual(['keys.json']);
     // A key that never signed can be removed immediately.
-    expect(await json('retire', waiting?.kid ?? '')).toHaveLength(1);
+    expect(await json(`retire ${waiting?.kid ?? ''}`)).toHaveLength(1);
     expect((await run('retire', first.kid, '--force')).stderr).toMatch(/is the only key/);
   });
 
@@ -244,7 +244,7 @@ describe('signing-keys', () => {
     const second = await newSigningKey();
     await writeFile(file, printKeySet([second, first]));
     await expectRefused(run('retire', first.kid), /it is unknown when .* stopped signing/);
-    expect(await json('retire', first.kid, '--force')).toMatchObject([
+    expect(await json(`retire ${first.kid} --force`)).toMatchObject([
       { kid: second.kid, state: 'signs' },
     ]);
   });

@@ -1,6 +1,4 @@
-/**
- * A message that always fails becomes a dead letter, automatically or when an operator skips it.
- */
+/** A message that always fails becomes a dead letter when an operator skips it. */
 import type { ClientSession } from 'mongodb';
 import { beforeAll, expect, it } from 'vitest';
 import { changesTopic } from '#shared/events/topics.ts';
@@ -8,7 +6,7 @@ import { DEAD_LETTERS, type DeadLetter, STAMPS } from '#shared/read-models/colle
 import { useInstallation, useProjector } from '#test/hooks.ts';
 import { orderEvent } from '#test/events.ts';
 import { eventually } from '#test/installation.ts';
-import { idsIn, readModels } from '#test/read-models.ts';
+import { caughtUp, idsIn, readModels } from '#test/read-models.ts';
 import { runCommand } from './run-command.ts';
 
 const installation = useInstallation({ partitions: 1 });
@@ -30,34 +28,19 @@ const skip = (offset: number) =>
     installation.env,
     `dead-letters skip --topic ${topic} --partition 0 --offset ${offset} --yes`,
   );
-const retry = () => runCommand(installation.env, ['dead-letters', 'retry', '--all']);
-const bare = (offset: number) => ({
-  _id: `${topic}/0/${offset}`,
+const retry = () => runCommand(installation.env, 'dead-letters retry --all');
+const bare = {
   reason: 'projection_failed',
   key: null,
   value: null,
   headers: [],
   cut: true,
   value_bytes: expect.any(Number),
-});
+};
 
-it('becomes a dead letter automatically if MongoDB refuses its writes', async () => {
-  const db = await readModels(installation);
-  await db.command({ collMod: 'orders', validator: { _id: { $ne: 's1/refused' } } });
+it('a message that always fails is skipped by an operator if another transaction holds its documents', async () => {
   await publish('s1', 'before');
-  await publish('s1', 'refused');
-  await publish('s1', 'behind');
-  await eventually('what is behind it is applied', async () =>
-    (await orders()).includes('s1/behind'),
-  );
-  expect(await orders()).toEqual(['s1/before', 's1/behind']);
-  expect(await letters()).toMatchObject([bare(1)]);
-  await db.command({ collMod: 'orders', validator: {} });
-  expect(await retry()).toMatchObject({ code: 0, stdout: 'applied 1, outdated 0, still dead 0\n' });
-  expect(await orders()).toEqual(['s1/before', 's1/behind', 's1/refused']);
-});
-
-it('is skipped by an operator if another transaction holds its documents', async () => {
+  await caughtUp(installation);
   const db = await readModels(installation);
   await installation.mongodb.withSession(async (session: ClientSession) => {
     session.startTransaction();
@@ -71,16 +54,16 @@ it('is skipped by an operator if another transaction holds its documents', async
     });
     expect(await orders()).not.toContain('s2/waits');
     // An applied message, and one that waits behind it.
+    expect(await skip(0)).toMatchObject({ code: 1, stderr: expect.stringContaining('is intact') });
     expect(await skip(2)).toMatchObject({ code: 1, stderr: expect.stringContaining('is intact') });
-    expect(await skip(4)).toMatchObject({ code: 1, stderr: expect.stringContaining('is intact') });
-    expect(await skip(3)).toMatchObject({
+    expect(await skip(1)).toMatchObject({
       code: 0,
-      stdout: `${topic}/0 continues at 4; the dead letter is ${topic}/0/3\n`,
+      stdout: `${topic}/0 continues at 2; the dead letter is ${topic}/0/1\n`,
     });
     await eventually('what is behind it is applied', async () =>
       (await orders()).includes('s2/waits'),
     );
-    expect(await letters()).toMatchObject([bare(3)]);
+    expect(await letters()).toMatchObject([bare]);
     await session.abortTransaction();
   });
   expect(await retry()).toMatchObject({ code: 0, stdout: 'applied 1, outdated 0, still dead 0\n' });

@@ -24,21 +24,21 @@ beforeAll(async () => {
   ]);
 });
 
-const json = <T>(...args: string[]) => runJson<T>(service.installation.env, args);
-const command = (...args: string[]) => runCommand(service.installation.env, args);
+const json = <T>(words: string) => runJson<T>(service.installation.env, words);
+const command = (words: string) => runCommand(service.installation.env, words);
 
 it('stores list shows stores with a record, a key or an access status', async () => {
-  await json('quota', 'set', '-s', 's1', '--requests', '7');
+  await json('quota set -s s1 --requests 7');
   const statuses = { access_status: 'active', record_status: 'active' };
   const active = { environment, ...statuses, blocked: false, quota: null };
   const s1 = { store_id: 's1', name: 'Pizzaria Bela', active_keys: 1, keys: 2 };
   const s2 = { store_id: 's2', name: 'Closed', active_keys: 0, keys: 0 };
-  expect(await json('stores', 'list')).toEqual([
+  expect(await json('stores list')).toEqual([
     { ...active, store_id: 's0', name: null, active_keys: 1, keys: 1 },
     { ...active, ...s1, quota: { requests: 7, window_seconds: null } },
     { ...active, ...s2, blocked: true, record_status: 'blocked' },
   ]);
-  const { stdout, stderr } = await command('stores', 'list', '--limit', '2');
+  const { stdout, stderr } = await command('stores list --limit 2');
   expect(stderr).toBe('there are more than 2: --limit shows more\n');
   expect(stdout).toMatch(/^STORE_ID +ENVIRONMENT +BLOCKED +ACTIVE_KEYS +QUOTA +NAME\ns0 /);
   expect(stdout).toContain('Pizzaria Bela');
@@ -47,27 +47,27 @@ it('stores list shows stores with a record, a key or an access status', async ()
 
 it('stores show counts only the store’s records, and says why it is blocked', async () => {
   type Shown = { counts: Record<string, number>; environment_lag: number };
-  const shown = await json<Shown>('stores', 'show', 's1');
+  const shown = await json<Shown>('stores show s1');
   expect(shown).toMatchObject({ store_id: 's1', blocked: false, environment_lag: 0 });
   expect(shown.counts).toMatchObject({ orders: 2, customers: 0, option_groups: 0 });
-  const { stdout } = await command('stores', 'show', 's2');
+  const { stdout } = await command('stores show s2');
   expect(stdout).toMatch(/^status +blocked by its own record$/m);
   expect(stdout).toMatch(/^orders +1$/m);
-  const { code, stderr } = await command('stores', 'show', 'nobody');
+  const { code, stderr } = await command('stores show nobody');
   expect([code, stderr]).toEqual([1, `store-data: there is no store nobody in ${environment}\n`]);
 });
 
 it('stores show and generations list show what they can while Kafka is away, and that the lag is unknown', async () => {
   const away = { ...service.installation.env, KAFKA_BROKERS: '127.0.0.1:1' };
   const note = /^note: the lag is unknown: Kafka cannot be reached at 127\.0\.0\.1:1 [^\n]+\n$/;
-  const shown = await runCommand(away, ['stores', 'show', 's1', '--json']);
+  const shown = await runCommand(away, 'stores show s1 --json');
   expect([shown.code, shown.stderr]).toEqual([0, expect.stringMatching(note)]);
   expect(JSON.parse(shown.stdout)).toMatchObject({
     store_id: 's1',
     environment_lag: null,
     counts: { orders: 2 },
   });
-  const listed = await runCommand(away, ['generations', 'list', '--json']);
+  const listed = await runCommand(away, 'generations list --json');
   expect([listed.code, listed.stderr]).toEqual([0, expect.stringMatching(note)]);
   expect(JSON.parse(listed.stdout)).toMatchObject({
     generations: [{ state: 'live', lag: null, projectors: null }],
@@ -75,29 +75,27 @@ it('stores show and generations list show what they can while Kafka is away, and
 });
 
 it('stores export fails for a store that is not there, and not for one without events', async () => {
-  expect(await command('stores', 'export', 'nobody')).toEqual({
+  expect(await command('stores export nobody')).toEqual({
     code: 1,
     stdout: '',
     stderr: `store-data: there is no store nobody in ${environment}\n`,
   });
-  const early = await command('stores', 'export', 's0');
+  const early = await command('stores export s0');
   expect([early.code, early.stderr]).toEqual([0, `0 events of store s0 in ${environment}\n`]);
 });
 
 it('keys show prints a key without its secrets', async () => {
-  const key = await json<object>('keys', 'show', KEY);
-  const [listed] = await json<object[]>('keys', 'list', '--store', 's1');
+  const key = await json<object>(`keys show ${KEY}`);
+  const [listed] = await json<object[]>('keys list --store s1');
   expect(key).toEqual(listed);
-  expect((await command('keys', 'show', KEY)).stdout).toMatch(/^secrets +1$/m);
-  expect((await command('keys', 'show', 'nobody')).stderr).toBe(
-    'store-data: there is no key nobody\n',
-  );
+  expect((await command(`keys show ${KEY}`)).stdout).toMatch(/^secrets +1$/m);
+  expect((await command('keys show nobody')).stderr).toBe('store-data: there is no key nobody\n');
 });
 
 it('publish names and counts outdated events', async () => {
   const lines = (...sequences: string[]) =>
     sequences.map((sequence, at) => `${orderLine('s1', `o${at + 1}`, { sequence })}\n`).join('');
-  const { code, stdout, stderr } = await runCommand(service.installation.env, ['publish', '-'], {
+  const { code, stdout, stderr } = await runCommand(service.installation.env, 'publish -', {
     input: lines('1', '99', '1'),
   });
   expect(code).toBe(0);
@@ -106,7 +104,7 @@ it('publish names and counts outdated events', async () => {
     /^line 1: not newer: order o1 of s1 is stored with sequence \d, so 1 changes nothing\n$/,
   );
   const env = { ...service.installation.env, MONGODB_URI: '' };
-  const unknown = await runJson<object>(env, ['publish', '-'], lines('1'));
+  const unknown = await runJson<object>(env, 'publish -', lines('1'));
   expect(unknown).toMatchObject({ sent: 1, outdated: null });
 });
 
@@ -115,18 +113,18 @@ it('sessions list shows the live sessions of a store until their revocation', as
   await service.api.token(KEY, 'secret');
   await service.api.token('early', 'secret');
   type Session = { session_id: string; client_id: string; seconds_left: number };
-  const list = (...args: string[]) => json<Session[]>('sessions', 'list', '-s', ...args);
+  const list = (words: string) => json<Session[]>(`sessions list -s ${words}`);
   const found = await list('s1');
   expect(found.map(({ client_id }) => client_id)).toEqual([KEY, KEY]);
   for (const { seconds_left } of found) expect(seconds_left).toBeGreaterThan(0);
-  expect(await list('s1', '--client', 'former')).toEqual([]);
+  expect(await list('s1 --client former')).toEqual([]);
   expect(await list('s0')).toMatchObject([{ client_id: 'early' }]);
-  const { stdout } = await command('sessions', 'list', '-s', 's1', '--limit', '1');
+  const { stdout } = await command('sessions list -s s1 --limit 1');
   expect(stdout).toMatch(
     /^SESSION_ID +CLIENT_ID +ENDS IN\n[0-9a-f]{32}  A{24} +\d+ (?:min|s|h)\n$/,
   );
   const [{ session_id } = { session_id: '' }] = found;
-  await json('sessions', 'revoke', session_id, '-s', 's1', '-e', environment, '--client', KEY);
+  await json(`sessions revoke ${session_id} -s s1 -e ${environment} --client ${KEY}`);
   expect(await list('s1')).toHaveLength(1);
 });
 
@@ -138,14 +136,14 @@ it('keys list and keys show print when a key last got a token, or that it is unk
     await service.api.askToken('former', 'secret'),
   ];
   expect(wrong.status).toBe(400);
-  const { last_token_at: at } = await json<Shown>('keys', 'show', KEY);
+  const { last_token_at: at } = await json<Shown>(`keys show ${KEY}`);
   expect(Date.parse(at ?? '')).toBeGreaterThan(before);
-  const listed = await json<Shown[]>('keys', 'list');
+  const listed = await json<Shown[]>('keys list');
   expect(listed.find(({ client_id }) => client_id === KEY)?.last_token_at).toBe(at);
   expect(listed.find(({ client_id }) => client_id === 'former')?.last_token_at).toBeNull();
-  const { stdout } = await command('keys', 'list', '--store', 's1', '--status', 'active');
+  const { stdout } = await command('keys list --store s1 --status active');
   expect(stdout).toMatch(/ LAST TOKEN\nA{24} .* \d+ s ago\n/);
-  expect((await command('keys', 'show', 'former')).stdout).toMatch(/^last_token_at +-$/m);
+  expect((await command('keys show former')).stdout).toMatch(/^last_token_at +-$/m);
   const away = await runCommand(
     { ...service.installation.env, REDIS_URL: 'redis://127.0.0.1:1' },
     `keys show ${KEY}`,

@@ -85,12 +85,7 @@ describe('verify --deep', () => {
     expect(answer.deep.records).toBeGreaterThan(30);
     expect(answer.deep.messages).toBeGreaterThan(200);
     await caughtUp(installation);
-    const { code, stdout } = await runCommand(installation.env, [
-      'verify',
-      '--deep',
-      '--store',
-      's9',
-    ]);
+    const { code, stdout } = await runCommand(installation.env, 'verify --deep --store s9');
     expect(code).toBe(0);
     expect(stdout).toMatch(
       /^1 stores verified, 56 records compared with the \d+ messages of the log: no differences\n$/,
@@ -284,18 +279,15 @@ describe('verify --deep of a topic that got more partitions', () => {
       records += await db.collection(name).countDocuments();
     expect(answer.deep.records).toBe(records);
     expect(records).toBeGreaterThan(20);
-    expect((await verify('--store', 's2')).differences).toEqual([]);
   });
 
   it('finds damage of a store in two partitions', async () => {
     const orders = (await readModels(installation)).collection<OrderDocument>(COLLECTIONS.order);
     await orders.updateOne({ _id: 's2/twice' }, { $set: { whole: '{}' } });
     await orders.updateOne({ _id: 's2/named' }, { $set: { sequence: 7 } });
-    for (const args of [[], ['--store', 's2']]) {
-      expect((await verify(...args)).differences).toEqual([
-        expect.objectContaining({ store: 's2', what: 'order named', stored: 'version 7' }),
-        expect.objectContaining({ store: 's2', what: 'order twice', stored: 'other whole' }),
-      ]);
-    }
+    expect((await verify('--store', 's2')).differences).toMatchObject([
+      { store: 's2', what: 'order named', stored: 'version 7' },
+      { store: 's2', what: 'order twice', stored: 'other whole' },
+    ]);
   });
 });

@@ -64,7 +64,7 @@ const verify = async (storeId: string, ...flags: string[]) => {
 };
 const told = ({ results }: Changes) => results.map(({ id }) => id).toSorted();
 
-it('names each kind of damage, and gives earlier followers the damaged records again', async () => {
+it('`verify` names each kind of damage of feed positions, and its repair gives earlier followers the damaged records again', async () => {
   const token = await tokenOf('s1');
   const customers = ['c1', 'c2', 'c3'].map((id) => aCustomer(id));
   const orders = Array.from({ length: 9 }, (_, index) => order('s1', `o${index}`));
@@ -121,7 +121,7 @@ it('names each kind of damage, and gives earlier followers the damaged records a
   expect(told(await changes('order', token, again.next))).toEqual(['o2']);
 });
 
-it('shows nothing of a customer during the erasure', async () => {
+it('a repair shows nothing of a customer during the erasure', async () => {
   const token = await tokenOf('s4');
   const named = { id: 'c1', name: 'Ana', phone: '+5511999990000' };
   await service.apply(['o1', 'o2', 'o3', 'o4'].map((id) => order('s4', id, { customer: named })));

@@ -10,7 +10,7 @@ import { startTcpProxy } from '#test/tcp-proxy.ts';
 
 const installation = useInstallation();
 
-it('waits for Kafka, then for MongoDB, and continues once they are reachable', async () => {
+it('a projector waits for Kafka, then for MongoDB, and continues once they are reachable', async () => {
   const { env, config, mongodb: client } = installation;
   const [broker = ''] = config.kafka.brokers;
   const [brokerHost = '', brokerPort] = broker.split(':');

@@ -42,7 +42,7 @@ function optionsOf(project: SupervisorOptions['project']): SupervisorOptions {
   };
 }
 
-it('starts during an election of MongoDB, and follows the log after it', async () => {
+it('an environment starts during an election of MongoDB, and follows the log after it', async () => {
   const [common = ''] = installation.config.environments;
   const begun: string[] = [];
   let attempts = 0;
@@ -64,7 +64,7 @@ it('starts during an election of MongoDB, and follows the log after it', async (
   }
 });
 
-it('stops only the environment with a configuration error that shows after the start, and continues after its correction', async () => {
+it('a projector stops only the environment with a configuration error that shows after the start, and continues after its correction', async () => {
   const [common = '', mistaken = ''] = installation.config.environments;
   const running = new Map<string, ReturnType<typeof consumer>>();
   const stopped: string[] = [];

@@ -108,7 +108,7 @@ describe('two releases with different projections', () => {
   });
 
   it('the new one takes over after a rebuild, and the old one still answers from its generation', async () => {
-    expect(await runJson(installation.env, ['rebuild', '--wait'])).toMatchObject({ generation: 2 });
+    expect(await runJson(installation.env, 'rebuild --wait')).toMatchObject({ generation: 2 });
     expect([await countOf(oldApi), await countOf(newApi)]).toEqual([1, 503]);
     const { config, environment } = installation;
     const servers = new Servers({ config, origin: 'test' });
@@ -119,7 +119,7 @@ describe('two releases with different projections', () => {
     );
     await servers.close();
 
-    expect((await runCommand(installation.env, ['generations', 'flip'])).code).toBe(0);
+    expect((await runCommand(installation.env, 'generations flip')).code).toBe(0);
     await comesTo('the new release answers', newApi, 503, 1);
     await eventually(
       'it is ready',
@@ -142,18 +142,16 @@ describe('two releases with different projections', () => {
   });
 
   it('a rollback returns to the old one’s generation, which lost nothing', async () => {
-    expect(await runJson(installation.env, ['rollback'])).toMatchObject({ from: 2, to: 1 });
+    expect(await runJson(installation.env, 'rollback')).toMatchObject({ from: 2, to: 1 });
     await publish();
     await comesTo('the old release continues', oldApi, 2, 3);
     await comesTo('the new release continues', newApi, 2, 3);
     expect((await readiness(newProjector))[0]).toBe(200);
-    expect(await runJson(installation.env, ['rollback'])).toMatchObject({ from: 1, to: 2 });
+    expect(await runJson(installation.env, 'rollback')).toMatchObject({ from: 1, to: 2 });
   });
 
   it('the old one has no generation after the drop, and changes nothing', async () => {
-    expect((await runCommand(installation.env, ['generations', 'drop', '1', '--yes'])).code).toBe(
-      0,
-    );
+    expect((await runCommand(installation.env, 'generations drop 1 --yes')).code).toBe(0);
     expect(await statesOf(installation)).toEqual(['2 live']);
     await comesTo('the old release has no generation', oldApi, 3, 503);
     expect(oldApp.services.generations.otherReleaseReason()).toContain('the live generation 2');

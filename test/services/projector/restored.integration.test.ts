@@ -57,25 +57,14 @@ describe('a Kafka cluster replaced by one with other offsets', () => {
     );
     expect(await dump(await readModels(installation))).toEqual(last);
 
-    const held = await runCommand(installation.env, ['rebuild']);
+    const held = await runCommand(installation.env, 'rebuild');
     expect(held.code).toBe(1);
     expect(held.stdout).toContain(
       'orders: 19 other content of the same version in facet, summary.status',
     );
-    expect((await runCommand(installation.env, ['rebuild', '--accept', 'all'])).code).toBe(0);
+    expect((await runCommand(installation.env, 'rebuild --accept all')).code).toBe(0);
     expect(await statesOf(installation)).toEqual(['1 kept', '2 live']);
     expect((await dump(generationDb(installation, 2)))['orders']).toHaveLength(40);
-  });
-
-  it('is refused even if its log is shorter', async () => {
-    await Promise.all(services.splice(0).map(stop));
-    await replaceTopic();
-    await installation.publish(orders(3, 'ready'));
-    const refusing = start();
-    const { error } = await refusing.logged(
-      ({ level, generation }) => level === 60 && generation === 'g2',
-    );
-    expect(error).toContain('the log ends at 3, but the checkpoint stands at 40');
   });
 
   it('has its access log applied from the beginning by the named command, without a restart', async () => {

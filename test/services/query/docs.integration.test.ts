@@ -19,12 +19,12 @@ const paths = () =>
     .filter((path) => !path.endsWith('/'));
 
 describe('the pages', () => {
-  it('are public, with headers that forbid loading from other hosts', async () => {
+  it('are public, and load nothing from other hosts and no inline script', async () => {
     expect(paths()).toContain('/docs');
     for (const path of paths()) {
       const answer = await get(path, BROWSER);
-      const { headers } = answer;
-      expect([path, answer.status]).toEqual([path, 200]);
+      const { headers, status } = answer;
+      expect([path, status]).toEqual([path, 200]);
       expect(headers.get('content-security-policy')).toMatch(
         /^default-src 'none'; script-src 'self';/,
       );
@@ -32,33 +32,24 @@ describe('the pages', () => {
       expect(headers.get('referrer-policy')).toBe('no-referrer');
       expect(headers.get('x-request-id')).toMatch(/./);
       expect(headers.get('cache-control')).toBe('no-cache');
-      expect((await answer.arrayBuffer()).byteLength).toBeGreaterThan(200);
-    }
-  });
-
-  it('contain no address of another host and no inline script', async () => {
-    for (const path of paths().filter((name) => !/\.\w+$/.test(name))) {
-      const html = await (await get(path, BROWSER)).text();
-      expect([path, /(?:src|href)="(?:https?:)?\/\//.exec(html)?.[0]]).toEqual([path, undefined]);
-      expect([path, /<script(?![^>]* src=)/.exec(html)?.[0]]).toEqual([path, undefined]);
+      const text = await answer.text();
+      expect(text.length).toBeGreaterThan(200);
+      if (/\.\w+$/.test(path)) continue;
+      expect(text).not.toMatch(/(?:src|href)="(?:https?:)?\/\/|<script(?![^>]* src=)/);
     }
   });
 
   it('and the OpenAPI document answer HEAD, 304 for a known ETag, and 405 for other methods', async () => {
-    for (const path of [...paths(), '/openapi.json']) {
+    for (const path of ['/docs', '/docs/guides/errors', '/docs/scalar.js', '/openapi.json']) {
       const head = await get(path, { method: 'HEAD' });
-      const etag = head.headers.get('etag') ?? '';
       expect([path, head.status, await head.text()]).toEqual([path, 200, '']);
-      const statusIf = async (tag: string) =>
-        (await get(path, { headers: { 'if-none-match': tag } })).status;
-      const conditions = [etag, '*', `"x", ${etag}`, '"x"'];
-      expect([path, ...(await Promise.all(conditions.map(statusIf)))]).toEqual([
-        path,
-        304,
-        304,
-        304,
-        200,
-      ]);
+      for (const [tag, expected] of [
+        [`"x", ${head.headers.get('etag')}`, 304],
+        ['"x"', 200],
+      ] as const) {
+        const { status } = await get(path, { headers: { 'if-none-match': tag } });
+        expect([path, tag, status]).toEqual([path, tag, expected]);
+      }
       const { status, headers } = await running.api.call(path, { method: 'POST' });
       expect([path, status, headers.get('allow')]).toEqual([path, 405, 'GET, HEAD']);
     }

@@ -18,7 +18,6 @@ const raw = (text: string) => sendRaw(service.url, text);
 
 describe('malformed HTTP', () => {
   it.each([
-    ['nonsense', 'nonsense\r\n\r\n', 400],
     ['an unknown method', 'FOO / HTTP/1.1\r\nHost: x\r\n\r\n', 400],
     [
       'headers that are too large',
@@ -26,16 +25,6 @@ describe('malformed HTTP', () => {
       431,
     ],
     ['an address that is too long', `GET /${'a'.repeat(100_000)} HTTP/1.1\r\nHost: x\r\n\r\n`, 431],
-    [
-      'more than 200 header fields',
-      `GET /health HTTP/1.1\r\nHost: x\r\n${'A: b\r\n'.repeat(200)}\r\n`,
-      431,
-    ],
-    [
-      'far more than 200 header fields',
-      `GET /health HTTP/1.1\r\nHost: x\r\n${'A: b\r\n'.repeat(900)}\r\n`,
-      431,
-    ],
     [
       'more than 200 header fields, a body that never comes, and an expectation',
       `POST /nope HTTP/1.1\r\nHost: x\r\nExpect: x\r\nContent-Length: 9\r\n${'A: b\r\n'.repeat(198)}\r\n`,
@@ -70,12 +59,9 @@ it('may have 200 header fields', async () => {
 describe('an unusual request', () => {
   it.each([
     ['TRACE', 'TRACE /api/order/list HTTP/1.1', 405],
-    ['QUERY', 'QUERY /api/order/list HTTP/1.1', 405],
     ['PROPFIND', 'PROPFIND /api/order/list HTTP/1.1', 405],
-    ['PURGE', 'PURGE /nope HTTP/1.1', 404],
     ['an unknown expectation', 'GET /health HTTP/1.1\r\nExpect: miracles', 200],
     ['an upgrade', 'GET /health HTTP/1.1\r\nConnection: Upgrade\r\nUpgrade: websocket', 200],
-    ['an accept-version', 'GET /nope HTTP/1.1\r\nAccept-Version: 7', 404],
     [
       'a GET with a body',
       'GET /health HTTP/1.1\r\nContent-Length: 2\r\nContent-Type: application/json',
@@ -86,10 +72,8 @@ describe('an unusual request', () => {
       'POST /nope HTTP/1.1\r\nContent-Length: 2\r\nContent-Type: application/json',
       404,
     ],
-    ['a POST of nonsense', 'POST /health HTTP/1.1\r\nContent-Length: 2\r\nContent-Type: ;;;', 405],
     ['HTTP/1.0', 'GET /health HTTP/1.0', 200],
     ['a star', 'OPTIONS * HTTP/1.1', 404],
-    ['an encoded slash', 'GET /api%2Forder%2Flist HTTP/1.1', 404],
   ])('%s', async (_what, head, status) => {
     const body = head.includes('Content-Length') ? '{x' : '';
     expect((await raw(`${head}\r\nHost: x\r\nConnection: close\r\n\r\n${body}`)).status).toBe(
@@ -102,7 +86,6 @@ describe('an unknown path', () => {
   it.each([
     ['/api/menu', '/api/menu/'],
     ['/api/auth/token', '/api/auth/token/'],
-    ['/api/orders/list', '/api/order/list'],
     ['/HEALTH', '/health'],
     [`/${'x'.repeat(5_000)}`, '/'],
   ])('is answered with the nearest known path, and not repeated (%#)', async (path, nearest) => {

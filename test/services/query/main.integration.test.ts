@@ -1,12 +1,12 @@
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import { text } from 'node:stream/consumers';
-import { afterEach, describe, expect, it } from 'vitest';
+import { afterAll, describe, expect, it } from 'vitest';
 import { useInstallation } from '#test/hooks.ts';
 import { createApiClient } from '#test/api-client.ts';
 import { eventually } from '#test/installation.ts';
 import { DEFAULT_TIMEOUTS } from '#test/patience.ts';
-import { startService } from '#test/service-process.ts';
+import { killAll, type ServiceProcess, startService } from '#test/service-process.ts';
 import { startMongodbProxy, startRedisProxy } from '#test/server-proxies.ts';
 
 const installation = useInstallation({ oneRedis: true });
@@ -16,42 +16,46 @@ const MANY = 'GET /openapi.json HTTP/1.1\r\nHost: x\r\nAccept-Encoding: identity
   300,
 );
 
-let service: ReturnType<typeof startService>;
-afterEach(async () => {
-  service.kill('SIGTERM');
-  await service.ended;
-});
-
-const run = (change: Record<string, string> = {}) => {
-  service = startService('query', { ...installation.env, ...change });
-};
+const processes: ServiceProcess[] = [];
+afterAll(() => killAll(processes));
 
 /** Starts a service and waits until it listens. */
-async function started(change?: Record<string, string>) {
-  run(change);
+async function started(change: Record<string, string> = {}) {
+  const service = startService('query', { ...installation.env, ...change });
+  processes.push(service);
   const { url, operations } = await service.logged(({ msg }) => msg === 'query service started');
-  const of = async (path: string) => (await fetch(`${String(operations)}${path}`)).status;
+  const of = (path: string) => fetch(`${String(operations)}${path}`);
   return {
     url: String(url),
     api: createApiClient(String(url)),
-    operations: String(operations),
-    live: () => of('/live'),
-    ready: () => of('/ready'),
+    lines: service.lines.map(({ msg }) => msg),
+    metrics: async () => (await of('/metrics')).text(),
+    live: async () => (await of('/live')).status,
+    ready: async () => (await of('/ready')).status,
+    terminate: async () => {
+      service.kill('SIGTERM');
+      return (await service.ended).code;
+    },
   };
 }
 
-describe('the process', () => {
-  it('logs its addresses, serves, and stops cleanly on SIGTERM', async () => {
-    const { api, operations, live, ready } = await started();
+describe.concurrent('the process', () => {
+  it('warns of an unknown variable with a similar name to a setting, serves, and on SIGTERM until clients have noticed', async () => {
+    const change = { QUOTA_REQUEST: '10', SHUTDOWN_DELAY_MS: '2000' };
+    const { api, lines, metrics, live, ready, terminate } = await started(change);
+    expect(lines).toContain('QUOTA_REQUEST is not a setting; the nearest is QUOTA_REQUESTS');
     expect((await api.call('/health')).status).toBe(200);
     expect([await live(), await ready()]).toEqual([200, 200]);
-    const metrics = await (await fetch(`${operations}/metrics`)).text();
-    expect(metrics).toContain(
+    expect(await metrics()).toContain(
       'store_data_request_seconds_count{route="/health",method="GET",status="200"} 1',
     );
     expect((await api.call('/metrics')).status).toBe(404);
-    service.kill('SIGTERM');
-    expect(await service.ended).toMatchObject({ code: 0 });
+    expect((await api.call('/nowhere')).headers.get('connection')).toBe('keep-alive');
+    const ended = terminate();
+    await eventually('it is not ready', async () => (await ready()) === 503);
+    const answer = await api.call('/nowhere');
+    expect([answer.status, answer.headers.get('connection')]).toEqual([404, 'close']);
+    expect(await ended).toBe(0);
   });
 
   it('starts without Redis and MongoDB: it is live, not ready, and answers 503', async () => {
@@ -101,17 +105,6 @@ describe('the process', () => {
     await eventually('it answers', async () => (await api.call('/health')).status === 200);
   });
 
-  it('is not ready after SIGTERM, and serves until clients have noticed', async () => {
-    const { api, ready } = await started({ SHUTDOWN_DELAY_MS: '2000' });
-    await eventually('it is ready', async () => (await ready()) === 200);
-    expect((await api.call('/nowhere')).headers.get('connection')).toBe('keep-alive');
-    service.kill('SIGTERM');
-    await eventually('it is not ready', async () => (await ready()) === 503);
-    const answer = await api.call('/nowhere');
-    expect([answer.status, answer.headers.get('connection')]).toEqual([404, 'close']);
-    expect(await service.ended).toMatchObject({ code: 0 });
-  });
-
   it.each([
     ['sends nothing', ''],
     [
@@ -120,7 +113,7 @@ describe('the process', () => {
     ],
     ['does not read its answers', MANY],
   ])('ends in order on SIGTERM while a client %s', async (_what, sent) => {
-    const { url } = await started();
+    const { url, terminate } = await started();
     const { hostname, port } = new URL(url);
     const client = connect({ host: hostname, port: Number(port) }).pause();
     client.on('error', () => undefined);
@@ -128,18 +121,17 @@ describe('the process', () => {
     if (sent !== '') await new Promise((resolve) => client.write(sent, resolve));
     // The answers have begun.
     if (sent === MANY) await once(client, 'readable');
-    service.kill('SIGTERM');
-    expect(await service.ended).toMatchObject({ code: 0 });
+    expect(await terminate()).toBe(0);
     client.destroy();
   });
 
   it('sends answers whole that clients are still reading on SIGTERM', async () => {
-    const { url, api } = await started();
+    const { url, api, terminate } = await started();
     const { hostname, port } = new URL(url);
     const client = connect({ host: hostname, port: Number(port) });
     client.write(MANY);
     await once(client, 'readable');
-    service.kill('SIGTERM');
+    const ended = terminate();
     const isServed = () =>
       api.call('/health').then(
         () => true,
@@ -149,11 +141,6 @@ describe('the process', () => {
     const last = (await text(client)).split('HTTP/1.1 200 OK').at(-1) ?? '';
     const [head = '', body] = last.split(/\r\n\r\n(.*)/s);
     expect(Buffer.byteLength(body ?? '')).toBe(Number(/content-length: (\d+)/i.exec(head)?.[1]));
-  });
-
-  it('warns of an unknown variable with a similar name to a setting', async () => {
-    await started({ QUOTA_REQUEST: '10' });
-    const lines = service.lines.map(({ msg }) => msg);
-    expect(lines).toContain('QUOTA_REQUEST is not a setting; the nearest is QUOTA_REQUESTS');
+    expect(await ended).toBe(0);
   });
 });

@@ -48,29 +48,13 @@ function reads() {
 }
 
 describe('GET /openapi.json', () => {
-  it('is public', async () => {
-    const answer = await service.api.call('/openapi.json');
-    expect(answer.status).toBe(200);
+  it('is public, and compressed well', async () => {
+    const headers = { 'accept-encoding': 'br' };
+    const answer = await service.api.call('/openapi.json', { headers });
+    expect([answer.status, answer.headers.get('content-encoding')]).toEqual([200, 'br']);
+    expect(Number(answer.headers.get('content-length'))).toBeLessThan(50_000);
     expect(answer.json).toEqual(openApi);
     expect(answer.headers.get('cache-control')).toBe('public, max-age=300');
-  });
-
-  it.each([
-    ['gzip', 'gzip'],
-    ['br', 'br'],
-    ['', null],
-  ])('is compressed as asked for: %s', async (accepted, encoding) => {
-    for (const method of ['GET', 'HEAD']) {
-      const answer = await service.api.call('/openapi.json', {
-        method,
-        headers: { 'accept-encoding': accepted },
-      });
-      expect([answer.status, answer.headers.get('content-encoding')]).toEqual([200, encoding]);
-      expect(answer.headers.get('vary')).toBe('accept-encoding');
-      const length = Number(answer.headers.get('content-length'));
-      expect(length < 50_000).toBe(encoding !== null);
-      if (method === 'GET') expect(answer.json).toEqual(openApi);
-    }
   });
 });
 

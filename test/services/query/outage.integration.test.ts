@@ -91,7 +91,7 @@ describe.each(OUTAGES)('MongoDB %s', (_how, fail) => {
     await Promise.all(Array.from({ length: 80 }, () => ask()));
     await fail(mongodbProxy);
     const etag = 'W/"x"';
-    for (let round = 0; round < 3; round += 1) {
+    for (let round = 0; round < 2; round += 1) {
       await expectUnavailable(
         Array.from({ length: 80 }, () => () => ask()),
         { allowedMs: ALLOWED_IN_BURST_MS },

@@ -2,12 +2,11 @@
 import { once } from 'node:events';
 import { type AddressInfo, createServer } from 'node:net';
 import { expect, it } from 'vitest';
-import slotOf from 'cluster-key-slot';
 import { nodeFor, type RedisMasters } from '#shared/redis-masters.ts';
 import { createRedis } from '#shared/redis.ts';
 import { useMade } from '#test/hooks.ts';
 import { eventually } from '#test/installation.ts';
-import { type RunningApp, startApp, startQueryService, sumOf } from '#test/query-service.ts';
+import { type RunningApp, startApp, startQueryService } from '#test/query-service.ts';
 import { type ClusterShard, startRedisCluster } from '#test/redis-cluster.ts';
 import { cutReplication } from '#test/redis-sentinels.ts';
 import { runJson } from '../admin/run-command.ts';
@@ -51,26 +50,10 @@ const statuses = (token?: string) =>
   Promise.all(instances.map((instance) => statusOf(instance, token)));
 const command = <T>(...args: string[]) => runJson<T>(service.installation.env, args);
 
-/** The reconciliations of a master by all instances. */
-const reconciliations = () => sumOf(instances, 'store_data_redis_reconciliation_seconds_count');
-
 /** Tokens for stores of the shards with a running master, by shard. */
 const others: Tokens = {};
 
 const SHARDS = [0, 1, 2];
-
-it('computes the slot of a key like Redis', async () => {
-  const client = shardAt(0).master.client;
-  // Only shapes that the product uses: the library treats an empty `{}` as a tag, Redis does not.
-  for (const key of [
-    'a',
-    'foo{{bar}}zap',
-    'store_data:{42}:trail:x',
-    'store_data:{loja-é:production}:grant:a',
-  ]) {
-    expect([key, await client.cluster('KEYSLOT', key)]).toEqual([key, slotOf(key)]);
-  }
-});
 
 /** Connects like a service; `url` puts other nodes first. */
 async function connected(
@@ -135,9 +118,11 @@ it('every command in a pipeline follows a moved slot', async () => {
 });
 
 it('issues and revokes tokens on any shards of client and store', async () => {
-  for (const [client, store] of SHARDS.flatMap((one) =>
-    SHARDS.map((other) => [one, other] as const),
-  )) {
+  for (const [client, store] of [
+    [0, 0],
+    [1, 2],
+    [2, 1],
+  ] as const) {
     const clientId = `on-${store}-${client}`;
     const storeId = storeOn(store);
     const token = await service.tokenOf({ clientId, storeId });
@@ -171,23 +156,6 @@ it('counts a store’s requests over all instances, and a client’s failures', 
   }
   for (const { api } of instances)
     expect((await api.askToken(clientId, 'secret')).status).toBe(429);
-});
-
-it('an emptied master is reconciled before its gate opens, and the others are not affected', async () => {
-  const storeIds = SHARDS.map((shard) => storeOn(shard));
-  for (const storeId of storeIds) await service.setKey({ clientId: `of-${storeId}`, storeId });
-  const tokens = await Promise.all(
-    storeIds.map((storeId) => service.api.token(`of-${storeId}`, 'secret')),
-  );
-  const before = await reconciliations();
-  await shardAt(1).master.client.flushall();
-  await eventually('it is reconciled', async () => (await reconciliations()) > before);
-  await eventually('its sessions are gone', async () =>
-    (await statuses(tokens[1])).every((one) => one === 401),
-  );
-  for (const shard of [0, 2]) expect(await statuses(tokens[shard])).toEqual([200, 200]);
-  const retaken = async () => (await service.api.askToken(`of-${storeIds[1]}`, 'secret')).status;
-  await eventually('tokens are given', async () => (await retaken()) === 200);
 });
 
 it('a killed master affects only its own stores, and its replica restores no revoked right', async () => {

@@ -53,15 +53,12 @@ describe('a token', () => {
 
   it.each([
     ['some', GRANT, 'crm order'],
-    ['some', `${GRANT}&scope=`, 'crm order'],
     ['some', 'scope=order+crm&grant_type=client_credentials', 'crm order'],
     ['full', `${GRANT}&scope=menu%20store&unknown=x`, 'store menu'],
     ['none', GRANT, ''],
-    ['some', '&&grant_type=client_credentials&', 'crm order'],
     ['some', `${GRANT}&scope=crm&grant_type=&scope=`, 'crm'],
     ['some', `${GRANT}&client_id=&client_secret=`, 'crm order'],
     ['full', `${GRANT}&scope=menu+menu+order+menu`, 'order menu'],
-    ['full', `${GRANT}&scope=++menu%20%20store+`, 'store menu'],
     ['full', 'grant_type=client%5Fcredentials&sc%6Fpe=m%65nu', 'menu'],
   ])('for %s with %s has the scope "%s"', async (clientId, form, scope) => {
     const answer = await service.api.askToken(clientId, 'secret', form);
@@ -70,7 +67,6 @@ describe('a token', () => {
   });
 
   it.each([
-    'application/x-www-form-urlencoded;charset=UTF-8',
     'application/x-www-form-urlencoded; charset="utf-8"',
     'Application/X-WWW-Form-URLEncoded ; charset=us-ascii; x=y',
   ])('is issued for the content type %s', async (contentType) => {
@@ -122,36 +118,16 @@ describe('400 invalid_request', () => {
       { ...FULL, 'content-type': 'application/json' },
       '{"grant_type":"client_credentials"}',
     ],
-    ['a malformed content type', { ...FULL, 'content-type': ';;;' }, GRANT],
-    ['no parameters', FULL, ''],
     ['no grant_type', FULL, 'scope=order'],
-    ['an empty grant_type', FULL, 'grant_type='],
     ['a repeated parameter', FULL, `${GRANT}&grant_type=client_credentials`],
-    ['a repeated unknown parameter', FULL, `${GRANT}&x=1&x=1`],
     ['malformed percent-encoding', FULL, `${GRANT}&scope=%zz`],
     ['bytes that are not UTF-8', FULL, `${GRANT}&scope=%ff`],
     ['client_id in the body', FULL, `${GRANT}&client_id=full`],
-    ['client_secret in the body', FORM, `${GRANT}&client_secret=secret`],
     ['a raw NUL', FULL, `${GRANT}\0`],
-    ['a raw line break', FULL, `${GRANT}\r\n`],
     ['a raw tab between scopes', FULL, `${GRANT}&scope=order\tcrm`],
-    ['raw UTF-8', FULL, `${GRANT}&x=é`],
-    ['half an escape', FULL, `${GRANT}&x=%4`],
     ['an overlong encoding', FULL, `${GRANT}&x=%c0%af`],
-    ['an encoded surrogate', FULL, `${GRANT}&x=%ed%a0%80`],
-    ['a malformed name', FULL, `${GRANT}&%ff=1`],
-    ['a scope that is repeated', FULL, `${GRANT}&scope=menu&scope=menu`],
     ['a name that is repeated in another spelling', FULL, `${GRANT}&scope=menu&sc%6Fpe=menu`],
     ['JSON under the right content type', FULL, '{"grant_type":"client_credentials"}'],
-    ['several parts', { ...FULL, 'content-type': 'multipart/form-data; boundary=x' }, '--x--'],
-    [
-      'two content types',
-      { ...FULL, 'content-type': 'application/x-www-form-urlencoded, text/plain' },
-      GRANT,
-    ],
-    ['both credentials in the body, right', FORM, `${GRANT}&client_id=full&client_secret=secret`],
-    ['a lone percent sign', FULL, 'grant_type=%'],
-    ['a name that is a lone percent sign', FULL, `${GRANT}&%=1`],
     [
       'text under a content type that only begins right',
       { ...FULL, 'content-type': `${FORM['content-type']}x` },
@@ -179,12 +155,10 @@ describe('400 invalid_request', () => {
 
   it.each([
     '?client_id=full&client_secret=secret',
-    '?client_id=full',
     '?client_secre%74=secret',
     '?x=%zz&client_id=x',
     '?client_secret=50%off',
     '?client_id=k&client_id=',
-    '?client_secret=&client_secret=s',
   ])('credentials in the address: %s', async (query) => {
     for (const headers of [FORM, FULL]) {
       const answer = await post(headers, GRANT, `${TOKEN_PATH}${query}`);
@@ -204,28 +178,18 @@ describe('401 invalid_client', () => {
     ['a wrong secret', basic('full:wrong')],
     ['an unknown client', basic('nobody:secret')],
     ['the secret of another key', basic('full:new')],
-    ['an empty secret', basic('full:')],
     ['a revoked key', basic('gone:secret')],
-    ['another scheme', 'Bearer abc'],
     ['malformed base64', 'Basic ***'],
-    ['malformed base64 behind good', `${basic('full:secret')}*`],
-    ['base64url', `Basic ${Buffer.from('full:s\u00ff\u00fe>?').toString('base64url')}`],
     ['the scheme alone', 'Basic'],
-    ['no blank', `Basic${basic('full:secret').slice(6)}`],
     ['two credentials', `${basic('full:secret')}, ${basic('full:secret')}`],
-    ['credentials that are not encoded', 'Basic full:secret'],
-    ['nothing but a colon', basic(':')],
-    ['a blank behind', `${basic('full:secret')} x`],
     ['a secret with something behind it', basic('full:secret ')],
     ['a client in another case', basic('FULL:secret')],
     [
       'credentials encoded twice',
       basic(encodeURIComponent(encodeURIComponent('i%2Dd +:s%2Bt +%'))),
     ],
-    ['operators in place of a client', basic('{"$ne":null}:{"$ne":null}')],
     ['no colon', basic('full')],
     ['bytes that are not UTF-8', `Basic ${Buffer.from([0x66, 0x3a, 0xff]).toString('base64')}`],
-    ['NUL', basic('full\0:secret')],
   ])('%s', async (_what, authorization) => {
     const headers = authorization === undefined ? FORM : { ...FORM, authorization };
     const answer = await post(headers, GRANT);
@@ -241,22 +205,11 @@ describe('400 for an authenticated client', () => {
     ['a store that its record blocks', 'blocked', GRANT, 'unauthorized_client'],
     ['a store that is blocked', 'locked', GRANT, 'unauthorized_client'],
     ['another grant type', 'full', 'grant_type=password', 'unsupported_grant_type'],
-    [
-      'a grant type in another case',
-      'full',
-      'grant_type=Client_Credentials',
-      'unsupported_grant_type',
-    ],
     ['an unknown scope', 'full', `${GRANT}&scope=admin`, 'invalid_scope'],
     ['a scope that is not granted', 'some', `${GRANT}&scope=order+menu`, 'invalid_scope'],
     ['a blank scope', 'full', `${GRANT}&scope=+`, 'invalid_scope'],
-    ['a scope in another case', 'full', `${GRANT}&scope=Order`, 'invalid_scope'],
     ['scopes with a tab between', 'full', `${GRANT}&scope=order%09crm`, 'invalid_scope'],
-    ['scopes with a comma between', 'full', `${GRANT}&scope=order,crm`, 'invalid_scope'],
-    ['a scope with a NUL', 'full', `${GRANT}&scope=order%00`, 'invalid_scope'],
     ['any scope of a key without', 'none', `${GRANT}&scope=order`, 'invalid_scope'],
-    ['a grant type with a blank', 'full', `${GRANT}+`, 'unsupported_grant_type'],
-    ['refreshing', 'full', 'grant_type=refresh_token&refresh_token=x', 'unsupported_grant_type'],
   ])('%s', async (_what, clientId, form, error) => {
     expect(errorOf(await service.api.askToken(clientId, 'secret', form))).toEqual([400, error]);
   });
@@ -277,27 +230,6 @@ describe('the order of checks', () => {
     [
       'the revocation before the grant type',
       'gone:secret',
-      'grant_type=password',
-      401,
-      'invalid_client',
-    ],
-    [
-      'the blocking before the grant type',
-      'locked:secret',
-      'grant_type=password',
-      400,
-      'unauthorized_client',
-    ],
-    [
-      'the key’s status before the scope',
-      'off:secret',
-      `${GRANT}&scope=x`,
-      400,
-      'unauthorized_client',
-    ],
-    [
-      'the client before the key’s status',
-      'off:wrong',
       'grant_type=password',
       401,
       'invalid_client',
@@ -325,7 +257,7 @@ describe('the order of checks', () => {
 });
 
 it('the endpoint refuses other methods', async () => {
-  for (const method of ['GET', 'HEAD', 'PUT', 'DELETE', 'OPTIONS', 'PATCH']) {
+  for (const method of ['GET', 'HEAD', 'PUT', 'OPTIONS']) {
     const answer = await service.api.call(TOKEN_PATH, { method });
     expect(answer.status).toBe(405);
     expect(answer.headers.get('allow')).toBe('POST');

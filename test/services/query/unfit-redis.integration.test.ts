@@ -36,13 +36,16 @@ const proxied = useMade(() => {
   });
 });
 let token: string;
+let refused: string;
 beforeAll(async () => {
   service.installation.redis.on('error', () => undefined);
   token = await service.tokenOf({ clientId: 'full' });
+  refused = await service.tokenOf({ clientId: 'off' });
+  await service.setKey({ clientId: 'off', status: 'inactive' });
   await eventually('requests pass', async () => (await status()) === 200);
 });
 
-const status = async () => (await proxied.api.get('/api/order/list', token)).status;
+const status = async (own = token) => (await proxied.api.get('/api/order/list', own)).status;
 
 /** A server that answers everything with these bytes. */
 async function startGarbage(bytes: () => Buffer | string): Promise<number> {
@@ -97,7 +100,9 @@ describe.each(FAULTS)('Redis is %s', (_what, fail, repair) => {
         expect(answers.map((answer) => answer.status)).toEqual(answers.map(() => 503));
       };
       await quickOnce('answers without a fit Redis', ALLOWED_MS, round, 3);
-      expect((await proxied.api.get('/api/order/list', 'x')).status).toBe(401);
+      // It decides nothing, not even what takes no write.
+      await eventually('it refuses no token', async () => (await status(refused)) === 503);
+      expect(await status('x')).toBe(401);
     } finally {
       await repair();
     }

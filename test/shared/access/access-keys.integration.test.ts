@@ -154,7 +154,7 @@ describe('at the highest sequence', () => {
       return Math.floor((seed / 2 ** 31) * below);
     };
     const some = (names: readonly string[]) => names.filter(() => random(3) > 0).join(',') || '-';
-    for (let round = 0; round < 40; round += 1) {
+    for (let round = 0; round < 15; round += 1) {
       const first = event(`active ${some(SCOPES)} ${some(['a', 'b'])}`);
       const others = Array.from({ length: 4 }, () =>
         event(`${random(4) === 0 ? 'inactive' : 'active'} ${some(SCOPES)} ${some(['a', 'b'])}`),

@@ -11,13 +11,13 @@ it.each([
   ['blocked', { blocked: true, quota: null }],
   ['active 100', { blocked: false, quota: { requests: 100 } }],
   ['blocked 5 3600', { blocked: true, quota: { requests: 5, window_seconds: 3_600 } }],
-])('writes and reads %j', (member, state) => {
+])('a store’s state is written and read as %j', (member, state) => {
   expect(encodeStoreState(state)).toBe(member);
   expect(decodeStoreState(member)).toEqual(state);
 });
 
 it.each([undefined, '', 'open', 'active ', 'active 1 2 3', 'active -1', 'active 1e3', 'blocked x'])(
-  'treats the unknown state %j as missing, so that it is loaded again',
+  'the unknown state %j of a store counts as missing, so that it is loaded again',
   (member) => {
     expect(decodeStoreState(member)).toBeNull();
   },
@@ -26,11 +26,11 @@ it.each([undefined, '', 'open', 'active ', 'active 1 2 3', 'active -1', 'active 
 it.each([
   ['active store menu', { status: 'active', scopes: ['store', 'menu'] }],
   ['revoked', { status: 'revoked', scopes: [] }],
-] as const)('writes and reads the grant %j', (member, { status, scopes }) => {
+] as const)('a grant is written and read as %j', (member, { status, scopes }) => {
   expect(encodeGrant({ status, scopes: [...scopes] })).toBe(member);
   expect(decodeGrant(member)).toEqual({ status, scopes });
 });
 
-it.each([undefined, 'nonsense'])('treats the unknown grant %j as missing', (member) => {
+it.each([undefined, 'nonsense'])('the unknown grant %j counts as missing', (member) => {
   expect(decodeGrant(member)).toBeNull();
 });

@@ -51,7 +51,7 @@ const reconcile = (onRead: () => void = () => undefined, signal = new AbortContr
     signal,
   });
 
-it('writes exactly the members that Redis lacks, or has older or different', async () => {
+it('reconciling writes exactly the members that Redis lacks, or has older or different', async () => {
   const { redis } = installation;
   await control.keys.insertMany([
     key('same', 5),
@@ -80,7 +80,7 @@ it('writes exactly the members that Redis lacks, or has older or different', asy
   expect(await reconcile()).toMatchObject({ compared: 5, repaired: 0 });
 });
 
-it('compares all records in batches, and stops when aborted', async () => {
+it('reconciling compares all records in batches, and stops when aborted', async () => {
   await control.keys.insertMany(Array.from({ length: 1_203 }, (_, index) => key(`k${index}`, 1)));
   const ending = new AbortController();
   let reads = 0;

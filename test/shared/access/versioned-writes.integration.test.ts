@@ -154,7 +154,7 @@ describe('the highest version wins after every command', () => {
   });
 });
 
-it('if a repair races with a newer write', async () => {
+it('a repair that races with a newer write leaves that one', async () => {
   const { redis, config } = installation;
   const key = `${config.namePrefix}:versioned:repair`;
   const held = async () => readAnswer(await redis.zrange(key, '0', '0', 'REV', 'WITHSCORES'));

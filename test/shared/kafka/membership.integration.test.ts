@@ -37,7 +37,7 @@ async function join(groupId: string) {
   return { member, assignments, topic };
 }
 
-it('is told to members at once that join and leave, and each keeps what it can', async () => {
+it('members that join and leave get their assignment at once, and each keeps what it can', async () => {
   const groupId = randomUUID();
   const first = await join(groupId);
   await eventually('it has all', () => first.assignments.at(-1)?.length === 4);
@@ -51,7 +51,7 @@ it('is told to members at once that join and leave, and each keeps what it can',
   await eventually('the first has all again', () => first.assignments.at(-1)?.length === 4);
 });
 
-it('ends with an empty assignment as soon as the group no longer knows the member, which joins again', async () => {
+it('a member gets an empty assignment as soon as the group no longer knows it, and joins again', async () => {
   const groupId = randomUUID();
   const { member, assignments, topic } = await join(groupId);
   await eventually('it has joined', () => assignments.length === 1);

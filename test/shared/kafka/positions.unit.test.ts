@@ -22,12 +22,12 @@ describe('the lag of a partition', () => {
   });
 });
 
-it('is the number of unapplied messages in the log', () => {
+it('the progress of a generation counts the messages of the log that it has applied', () => {
   expect(countApplied(new Map([[0, 20]]), bounds)).toEqual({ applied: 10, total: 45 });
   expect(countApplied(new Map([[1, 9]]), bounds)).toEqual({ applied: 5, total: 45 });
 });
 
-it('counts as caught up with others only if no partition is behind them', () => {
+it('a generation counts as caught up with others only if no partition is behind them', () => {
   const others = new Map([
     [0, 20],
     [1, 3],

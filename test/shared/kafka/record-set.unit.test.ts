@@ -133,6 +133,11 @@ describe('a record set', () => {
     },
   );
 
+  it('has no key where its length is negative', async () => {
+    const records = [{ key: null, value: Buffer.from('a'), says: { key: -2 } }];
+    expect(await seen(encodeBatch({ records }))).toEqual(['0 a']);
+  });
+
   it('ignores impossible offsets', async () => {
     const values = texts('c', 'd', 'e');
     for (const baseOffset of [-5, 1, 10_000]) {

@@ -17,7 +17,7 @@ function endedPid(): number {
   return spawnSync('true').pid;
 }
 
-test('names a folder that cannot be made, and the option that selects another one', async () => {
+test('a start names a folder that cannot be made, and the option that selects another one', async () => {
   const below = dataFolderAt(join(path, 'file', 'folder'));
   writeFileSync(join(path, 'file'), '');
   await expect(claimFolder(below, process.pid)).rejects.toThrow(
@@ -25,7 +25,7 @@ test('names a folder that cannot be made, and the option that selects another on
   );
 });
 
-test('ignores an owner that died, or a later process with its id', async () => {
+test('a claim of a folder ignores an owner that died, or a later process with its id', async () => {
   const folder = dataFolderAt(path);
   const dead = { pid: endedPid(), started: '1' };
   const former = join(path, 'owner-1.json');
@@ -37,7 +37,7 @@ test('ignores an owner that died, or a later process with its id', async () => {
   await claimFolder(folder, process.pid);
 });
 
-test('gives the folder of a dead owner to one of several processes that claim it at once', async () => {
+test('a claim gives the folder of a dead owner to one of several processes that claim it at once', async () => {
   const dead = { pid: endedPid(), started: '1' };
   const part = new URL('../../../../deploy/local/stack/part.ts', import.meta.url).href;
   const program = `
@@ -63,7 +63,7 @@ test('gives the folder of a dead owner to one of several processes that claim it
   }
 });
 
-test('refuses to keep the data of a cluster before it starts any server', async () => {
+test('a stack refuses to keep the data of a cluster before it starts any server', async () => {
   const starting = startStack({
     dataFolder: '/x',
     keepData: true,
@@ -82,7 +82,7 @@ test.each([
   );
 });
 
-test('says what to do on an unsupported platform', () => {
+test('a stack says what to do on an unsupported platform', () => {
   expect(() => requirePlatform('linux', 'x64')).not.toThrow();
   expect(() => requirePlatform('darwin', 'arm64')).toThrow(
     /darwin on arm64.*Docker.*KAFKA_BROKERS/,

@@ -10,7 +10,6 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { type StackFile, stackFilePath } from '#local/start/files.ts';
-import { LiveView } from '#local/start/figures.ts';
 import { USUAL_PORT } from '#local/start/options.ts';
 import { useFolder } from '#test/folder.ts';
 import {
@@ -116,24 +115,6 @@ describe('while it runs', () => {
         for (const answer of answers) expect(answer).not.toMatchObject({ results: [] });
       },
       { timeout: 60_000, interval: 2_000 },
-    );
-  });
-
-  test('the text fits a screen of 80 columns and 24 lines, and every line is a request or a comment', () => {
-    const lines = running.output().split('\n');
-    const first = lines.findIndex((line) => line.startsWith('# Ready'));
-    const shown = lines.slice(first, lines.indexOf('# Ctrl-C ends everything.') + 1);
-    expect(shown.length).toBeGreaterThan(15);
-    // The line with the secret takes two rows. Below the text are an empty line, the status line
-    // and the cursor.
-    expect(shown.length + 1 + 1 + new LiveView(1, 0).panel(0).length + 1).toBeLessThanOrEqual(24);
-    expect(
-      shown.filter(
-        (line) => line.length > 80 && !/folder|^ {2}-u /.test(line.replace(folder, 'folder')),
-      ),
-    ).toEqual([]);
-    expect(shown.filter((line) => !/^(?:$|#|API=|TOKEN=|AUTH=|curl |  [|-])/.test(line))).toEqual(
-      [],
     );
   });
 

@@ -2,14 +2,13 @@
 import { statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, expect, test, vi } from 'vitest';
-import { type ProjectorFigures, LiveView, type Moment } from '#local/start/figures.ts';
 import { keySeed, makeKeys, prepareSigningKey } from '#local/start/files.ts';
 import { readOptions } from '#local/start/options.ts';
 import { createScreen, type Output } from '#local/start/screen.ts';
 import { loadSigningKeys } from '#query/access/tokens.ts';
 import { readConfig } from '#shared/config.ts';
 import { useFolder } from '#test/folder.ts';
-import { testTerminal } from '#test/terminal.ts';
+import { testTerminal } from './terminal.ts';
 
 const folder = useFolder({ ofEachTest: true });
 
@@ -129,70 +128,4 @@ test.each([
   expect(written.join('')).toBe(
     'after 0\nand more\nafter 5000\nand more\nafter 10000\nand more\nfor good\n',
   );
-});
-
-/** A histogram in which nine of ten values are at most 0.1, the others at most 1. */
-const values = (count: number) =>
-  new Map([
-    [0.1, Math.round(count * 0.9)],
-    [1, count],
-    [Infinity, count],
-  ]);
-
-const state = (applied: number, rest: Partial<ProjectorFigures> = {}): ProjectorFigures => ({
-  applied,
-  deadLetters: 0,
-  lag: 0,
-  freshness: values(applied),
-  ...rest,
-});
-
-const moment = (
-  applied: number,
-  requests: number,
-  rest: Partial<ProjectorFigures> = {},
-): Moment => ({
-  projector: state(applied, rest),
-  answers: values(requests),
-  orders: new Map([
-    ['pending', 3],
-    ['concluded', 12_345],
-  ]),
-});
-
-const nothing: Moment = { projector: null, answers: null, orders: null };
-
-test('then every figure, in fixed lines of at most 80 columns', () => {
-  const view = new LiveView(5, 0);
-  for (let second = 0; second <= 30; second += 1)
-    view.take(moment(second * 100, second * 4), second * 1_000);
-  const lines = view.panel(30_000);
-  expect(lines).toEqual([
-    ' 5 stores · 12,348 orders · backlog 0 · 0 dead letters · 0:30',
-    ' pending         3  confirmed       0  preparing       0  ready           0',
-    ' dispatched      0  delivered       0  concluded  12,345  cancelled       0',
-    ' events       100/s ████████████████████  freshness p50 56 ms  p99 910 ms',
-    ' requests       4/s ████████████████████  answers   p50 56 ms  p99 910 ms',
-  ]);
-  view.take(moment(3_050, 120), 31_000);
-  expect(view.panel(31_000)[3]).toContain(' 90/s ███████████████████▅  ');
-  for (const busy of [
-    moment(9_999_999, 9_999_999, { deadLetters: 12_345, lag: 9_999_999 }),
-    nothing,
-  ]) {
-    view.take(busy, 3_600_000);
-    const widths = view.panel(3_600_000).map(({ length }) => length);
-    expect(widths).toHaveLength(lines.length);
-    expect(Math.max(...widths)).toBeLessThan(80);
-  }
-});
-
-test('names a service that does not answer, and problems', () => {
-  const view = new LiveView(5, 0);
-  view.take(nothing, 0);
-  const silent = view.panel(0).join('\n');
-  for (const what of ['MongoDB', 'the projector', 'the query service'])
-    expect(silent).toContain(`${what} does not answer`);
-  view.take(moment(5, 0, { deadLetters: 2, lag: null }), 0);
-  expect(view.panel(0)[0]).toContain(' · backlog unknown · 2 dead letters · ');
 });

@@ -39,7 +39,7 @@ export const SERVICES: readonly Drill[] = [
         await query.logged(
           ({ msg }) => msg?.startsWith('signing keys cannot be read again') === true,
         );
-        const { code, stderr } = await runCommand(installation.env, ['signing-keys', 'list']);
+        const { code, stderr } = await runCommand(installation.env, 'signing-keys list');
         expect([code, stderr]).toEqual([1, expect.stringContaining(signingKeys)]);
         await writeFile(signingKeys, intact);
       };

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { structureOf } from '#admin/dead-letters/messages.ts';
 
-it('shows the structure of a dead letter with a bounded length and depth', () => {
+it('the structure of a dead letter is shown with a bounded length and depth', () => {
   const wide = structureOf(
     Object.fromEntries(Array.from({ length: 500 }, (_, index) => [`f${index}`, 1])),
   );

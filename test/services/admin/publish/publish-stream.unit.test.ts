@@ -14,7 +14,7 @@ import { rejectionOf } from '#test/events.ts';
 import { runCommand } from '../run-command.ts';
 import { orderEvent, orderLine } from './events.ts';
 
-it('reports its progress when Kafka fails', async () => {
+it('`publish` reports its progress when Kafka fails', async () => {
   let sent = 0;
   const counts = noCounts();
   const publishing = publishStream({

@@ -41,7 +41,7 @@ const aStoreAccess = (storeId: string): StoreAccess => ({
   record_sequence: 1,
 });
 
-it('publishes to the reachable masters, and to the other one once it is back', async () => {
+it('a projector publishes to the reachable masters, and to the other one once it is back', async () => {
   const { config, databases, environment, redis } = installation;
   const { keys, stores, revokedSessions } = controlCollections(databases.control);
   const pending = { publish_pending: true } as const;
@@ -91,7 +91,7 @@ it('publishes to the reachable masters, and to the other one once it is back', a
   }
 });
 
-it('reconciles none of them, and all once that one is back', async () => {
+it('a projector reconciles no master while one is away, and all once that one is back', async () => {
   const { config, databases, environment, redis } = installation;
   await controlCollections(databases.control).keys.insertOne(aKey('client', 's1'));
   const grant = redisKeys(config.namePrefix, environment, 's1').grant('client');
@@ -116,7 +116,7 @@ it('reconciles none of them, and all once that one is back', async () => {
   await reconciler.stop();
 });
 
-it('notices within seconds that Redis is no longer ahead of MongoDB', async () => {
+it('a projector notices within seconds that Redis is no longer ahead of MongoDB', async () => {
   const { config, databases, redis } = installation;
   const collections = controlCollections(databases.control);
   const { keys } = collections;

@@ -56,7 +56,7 @@ beforeEach(async () => {
   expect(await pending()).toEqual([]);
 });
 
-it('misses no change that arrives while it applies marks', async () => {
+it('adopting store records misses no change that arrives while it applies marks', async () => {
   const over = new AbortController();
   const sweeping = (async () => {
     while (!over.signal.aborted) await adopt();
@@ -74,7 +74,7 @@ it('misses no change that arrives while it applies marks', async () => {
   expect(await pending()).toEqual([]);
 });
 
-it('adopts many together, those that were marked last first', async () => {
+it('many store records are adopted together, those that were marked last first', async () => {
   const ids = Array.from({ length: 1_200 }, (_, index) => `m${index}`);
   const records = ids.map((id) => ({
     _id: `${id}/${id}`,
@@ -102,7 +102,7 @@ it('adopts many together, those that were marked last first', async () => {
   expect(await pending()).toEqual([]);
 });
 
-it('blocks a store once, even if the projector ends before it removes the mark', async () => {
+it('a store’s own record blocks it once, even if the projector ends before it removes the mark', async () => {
   await change('s9', 1, 'blocked');
   const killed = vi
     .spyOn(Collection.prototype, 'deleteMany')
@@ -117,7 +117,7 @@ it('blocks a store once, even if the projector ends before it removes the mark',
   expect(await stores().findOne({ store_id: 's9' })).toMatchObject({ version: adopted?.version });
 });
 
-it('keeps what another process wrote meanwhile', async () => {
+it('adopting store records keeps what another process wrote meanwhile', async () => {
   await Promise.all(['p1', 'p2', 'p3'].map((id) => change(id, 2, 'blocked')));
   await Promise.all(Array.from({ length: 8 }, adopt));
   await change('p2', 3, null);
@@ -131,7 +131,7 @@ it('keeps what another process wrote meanwhile', async () => {
   expect(await pending()).toEqual([]);
 });
 
-it('does not conflict with a slice in progress', async () => {
+it('adopting store records does not conflict with a slice in progress', async () => {
   await change('s4', 1, 'blocked');
   const session = installation.mongodb.startSession();
   try {

@@ -40,7 +40,7 @@ function feeding() {
   };
 }
 
-it('reads ahead while the loop writes, from the last message on, and prepares that', async () => {
+it('a feed reads ahead while the loop writes, from the last message on, and prepares that', async () => {
   const { feed, reads, prepared } = feeding();
   const first = feed.next(1_000);
   reads[0]?.answer(3);
@@ -52,7 +52,7 @@ it('reads ahead while the loop writes, from the last message on, and prepares th
   expect(prepared).toEqual([3]);
 });
 
-it('keeps what comes after a quiet time for the next call', async () => {
+it('a feed keeps what comes after a quiet time for the next call', async () => {
   const { feed, reads } = feeding();
   expect([await feed.next(1), feed.isEmpty]).toEqual([null, true]);
   reads[0]?.answer(3);
@@ -62,7 +62,7 @@ it('keeps what comes after a quiet time for the next call', async () => {
   expect(reads).toHaveLength(2);
 });
 
-it('takes nothing of a read that was closed, also if it was answered in the same moment', async () => {
+it('a feed takes nothing of a read that was closed, also if it was answered in the same moment', async () => {
   const { feed, reads } = feeding();
   expect(await feed.next(1)).toBeNull();
   reads[0]?.answer(3);

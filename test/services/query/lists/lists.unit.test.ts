@@ -1,7 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import type { Stamp } from '#shared/read-models/collections.ts';
 import { LISTS } from '#query/lists/lists.ts';
-import { queryOf, type Wanted } from '#query/lists/request.ts';
+import { conditionsOf, queryOf, type Wanted } from '#query/lists/request.ts';
+import { flag, oneOf, ofField, optional, repeatable } from '#query/parameters/parameter.ts';
+import { Text } from '#shared/records/answer.ts';
 import { searchTerms } from '#query/lists/search-terms.ts';
 
 const created = { created_from: 0 };
@@ -128,6 +130,19 @@ const ROWS: Row[] = [
   ],
   ['all products by another field', { ...PRODUCTS, where: { ean: '1' } }, 1, null, ''],
 ];
+
+it('a filter of a stored field is a condition on it, if it is given', () => {
+  const words = ['a', 'b'] as const;
+  const filters = {
+    status: ofField('status', repeatable(oneOf(words, Text), { description: '' })),
+    on: ofField('active', optional(flag, { description: '' })),
+    other: optional(flag, { description: '' }),
+  };
+  const none = { status: [], on: null, other: true };
+  expect(conditionsOf(filters, none)).toBeNull();
+  expect(conditionsOf(filters, { ...none, on: false })).toEqual({ active: false });
+  expect(conditionsOf(filters, { ...none, status: words })).toEqual({ status: { $in: words } });
+});
 
 describe('the strategies that suit', () => {
   it.each(ROWS)('%s', (_what, wanted, page, stamp, names) => {

@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { describe, expect, it } from 'vitest';
 import { openApiDocument } from '#query/openapi/document.ts';
 import { declaredRoutes } from '#query/declared-routes.ts';
-import { openApi, validatorOf } from '#test/documented.ts';
+import { openApi } from '#test/documented.ts';
 
 type JsonObject = Record<string, unknown>;
 
@@ -14,21 +14,6 @@ function* objects(value: unknown, way = '#'): Generator<[way: string, object: Js
     // Examples are data.
     if (name !== 'example' && name !== 'examples') yield* objects(member, `${way}/${name}`);
   }
-}
-
-/** Every example with its schema: of media types, headers, parameters and schemas. */
-function examples(): [way: string, schema: JsonObject, example: unknown][] {
-  return [...objects(openApi)].flatMap(([way, object]): [string, JsonObject, unknown][] => {
-    const { schema = object, example, examples: several } = object;
-    const found = Object.hasOwn(object, 'example') ? [example] : [];
-    if (Array.isArray(several)) found.push(...(several as unknown[]));
-    else if (several !== undefined) {
-      found.push(
-        ...Object.values(several as Record<string, { value: unknown }>).map(({ value }) => value),
-      );
-    }
-    return found.map((one) => [way, schema as JsonObject, one]);
-  });
 }
 
 describe('the OpenAPI document', () => {
@@ -51,19 +36,6 @@ describe('the OpenAPI document', () => {
     expect(without.map(([way]) => way)).toEqual([
       '#/paths//openapi.json/get/responses/200/content/application/json',
     ]);
-  });
-
-  it('has only examples that its schemas allow', () => {
-    const all = examples();
-    expect(all.length).toBeGreaterThan(80);
-    for (const [way, schema, example] of all) {
-      const validator = validatorOf(schema);
-      expect([way, validator.Check(example), validator.Errors(example)[1].slice(0, 3)]).toEqual([
-        way,
-        true,
-        [],
-      ]);
-    }
   });
 
   it('describes every operation, parameter, answer and component', () => {

@@ -226,36 +226,6 @@ describe('between the read of a key and the storing of its session', () => {
   });
 });
 
-it('a concurrent revocation ends all tokens, and later requests get none', async () => {
-  for (let round = 0; round < 5; round += 1) {
-    const clientId = `raced-${round}`;
-    await service.setKey({ clientId, storeId: 'raced' });
-    const state = { revoked: false };
-    const given: string[] = [];
-    const late: number[] = [];
-    const asking = instances.flatMap(({ api }) =>
-      [1, 2, 3].map(async () => {
-        for (let more = 3; more > 0;) {
-          const { revoked } = state;
-          const { status, json } = await api.askToken(clientId, 'secret');
-          if (status === 200) given.push((json as { access_token: string }).access_token);
-          if (revoked) late.push(status);
-          if (revoked) more -= 1;
-        }
-      }),
-    );
-    await eventually('tokens are given', async () => given.length > 10);
-    await service.setKey({ clientId, storeId: 'raced', status: 'revoked' });
-    state.revoked = true;
-    await Promise.all(asking);
-    expect(late.filter((status) => status !== 401 && status !== 429)).toEqual([]);
-    const answers = await Promise.all(
-      given.map((token) => service.api.get('/api/order/list', token)),
-    );
-    expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([401]));
-  }
-});
-
 describe('failures', () => {
   it('take the same time whether the client exists or not', async () => {
     await warm('timed');

@@ -72,71 +72,52 @@ function records(): TestChange[] {
 }
 
 interface Damage {
-  what: string;
   field: string;
   /** `undefined` removes the field. */
   value: unknown;
+  former: unknown;
+}
+
+/** Wrong values in place of one. */
+function wrongFor(value: unknown): unknown[] {
+  if (typeof value === 'string') return [`${value}\u0001`, value.slice(0, -1), 7.5];
+  if (typeof value === 'number') return [value + 1, -1, 'text'];
+  if (value instanceof Binary) {
+    const bytes = Buffer.from(value.buffer);
+    const flipped = Buffer.from(bytes);
+    flipped[0] = (flipped[0] ?? 0) ^ 1;
+    return [flipped, bytes.subarray(0, -1), Buffer.concat([bytes, bytes])].map(
+      (wrong) => new Binary(wrong),
+    );
+  }
+  if (Array.isArray(value)) {
+    const items = value as unknown[];
+    return [items.slice(0, -1), [...items, 'zzzz'], items.toReversed(), [7, ...items.slice(1)]];
+  }
+  return [null];
 }
 
 /** Every damage of a document, field by field at any depth. */
 function* damagesOf(document: Document, path = ''): Generator<Damage> {
-  for (const [name, value] of Object.entries(document) as [string, unknown][]) {
+  for (const [name, former] of Object.entries(document) as [string, unknown][]) {
     const field = path + name;
     if (field === '_id') continue;
-    yield { what: `${field} is missing`, field, value: undefined };
-    for (const wrong of [null, typeof value === 'number' ? 'text' : 7.5]) {
-      yield { what: `${field} is ${JSON.stringify(wrong)}`, field, value: wrong };
-    }
-    if (typeof value === 'string') {
-      yield { what: `${field} is cut`, field, value: value.slice(0, -1) };
-      yield { what: `${field} is longer`, field, value: `${value}\u0001` };
-    } else if (typeof value === 'number') {
-      yield { what: `${field} is lower`, field, value: value - 1 };
-      yield { what: `${field} is negative`, field, value: -1 };
-      yield { what: `${field} is higher`, field, value: value + 1 };
-    } else if (value instanceof Binary) {
-      const bytes = Buffer.from(value.buffer);
-      yield { what: `${field} is cut`, field, value: new Binary(bytes.subarray(0, -1)) };
-      yield {
-        what: `${field} is longer`,
-        field,
-        value: new Binary(Buffer.concat([bytes, Buffer.alloc(1)])),
-      };
-      yield {
-        what: `${field} is twice as long`,
-        field,
-        value: new Binary(Buffer.concat([bytes, bytes])),
-      };
-      const changed = Buffer.from(bytes);
-      changed[0] = (changed[0] ?? 0) ^ 1;
-      yield { what: `${field} has another bit`, field, value: new Binary(changed) };
-    } else if (Array.isArray(value)) {
-      yield { what: `${field} is cut`, field, value: value.slice(0, -1) };
-      yield { what: `${field} is longer`, field, value: [...(value as unknown[]), 'zzzz'] };
-      if (value.length > 1)
-        yield { what: `${field} is turned round`, field, value: (value as unknown[]).toReversed() };
-      yield {
-        what: `${field} holds a number`,
-        field,
-        value: [7, ...(value as unknown[]).slice(1)],
-      };
-    } else if (typeof value === 'object' && value !== null) {
-      yield { what: `${field} has a field more`, field: `${field}.unknown`, value: 1 };
-      yield* damagesOf(value, `${field}.`);
-    }
+    for (const value of [undefined, ...wrongFor(former)]) yield { field, value, former };
+    if (former?.constructor !== Object) continue;
+    yield { field: `${field}.unknown`, value: 1, former: undefined };
+    yield* damagesOf(former, `${field}.`);
   }
-  if (path === '') yield { what: 'a field more', field: 'unknown', value: 1 };
+  if (path === '') yield { field: 'unknown', value: 1, former: undefined };
 }
 
 /** Harmless changes: counters and positions may be higher, and a version may be any text. */
-function isHarmless({ what, field, value }: Damage): boolean {
+function isHarmless({ field, value, former }: Damage): boolean {
   return (
-    /^(?:position|positions\.\w+|store|order|customer) is higher$/.test(what) ||
-    // A deleted order counts once more than its tombstone.
-    what === 'order is lower' ||
+    (/^(?:position|positions\.\w+|store|order|customer)$/.test(field) &&
+      Number(value) > Number(former)) ||
     // The version only has to differ.
     (/version$|layout$/.test(field) && typeof value === 'string') ||
-    what === 'layout is missing' ||
+    (field === 'layout' && value === undefined) ||
     (field.startsWith('slice_') && Number.isSafeInteger(value))
   );
 }
@@ -217,7 +198,7 @@ it(
       if (found === null) throw new Error('nothing to damage');
       const mended = new Set<string>();
       for (const damage of damagesOf(found)) {
-        const { what, field, value } = damage;
+        const { field, value } = damage;
         if (isHarmless(damage) || /ranks\.customer\w*\./.test(field)) continue;
         const sound = (await collection.findOne({ _id: found._id })) ?? {};
         const update =
@@ -225,22 +206,22 @@ it(
         const { modifiedCount } = await collection.updateOne({ _id: found._id }, update);
         // A repair omits unknown fields.
         if (modifiedCount === 0) continue;
-        const label = `${String(found._id)}: ${what}`;
+        const label = `${String(found._id)}: ${field} is ${JSON.stringify(value)}`;
+        const count = name === RANK_NODES ? await inTrees() : (await verified()).length;
+        expect(count, label).toBeGreaterThan(0);
         // One repair per field; its other damages only have to be found.
-        if (mended.has(field)) {
-          const count = name === RANK_NODES ? await inTrees() : (await verified()).length;
-          expect(count, label).toBeGreaterThan(0);
+        const [group = ''] = field.split('.');
+        if (mended.has(group)) {
           await collection.replaceOne({ _id: found._id }, sound);
           continue;
         }
-        expect((await verified()).length, label).toBeGreaterThan(0);
-        mended.add(field);
+        mended.add(group);
         await repairStore(db, 's1', findErased);
         expect(await verified(), label).toEqual([]);
         expect(await answers(), label).toEqual(expected);
         await counters();
       }
-      expect(mended.size).toBeGreaterThan(4);
+      expect(mended.size).toBeGreaterThan(3);
       expect(await verified()).toEqual([]);
       expect(await answers()).toEqual(expected);
     }

@@ -1,6 +1,6 @@
 // The package cache: verified at every use, repaired when damaged, never incomplete.
 import { createHash } from 'node:crypto';
-import { readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { ensurePackage, fetchWheel, type Package, runTool } from '#local/stack/fetch.ts';
@@ -46,7 +46,7 @@ function makePackage(content: string, fetched = content): Package & { fetches: n
   };
 }
 
-test('is downloaded once', async () => {
+test('a package is downloaded once', async () => {
   const wanted = makePackage('the server');
   const first = await ensurePackage(wanted, context);
   expect(readFileSync(join(first, 'server'), 'utf8')).toBe('the server');
@@ -57,7 +57,7 @@ test('is downloaded once', async () => {
 test.each([
   ['a flipped byte', (file: string) => writeFileSync(file, 'thE server')],
   ['a missing file', (file: string) => rmSync(file)],
-])('is fetched again after %s in the cache', async (_, damage) => {
+])('a package is fetched again after %s in the cache', async (_, damage) => {
   const wanted = makePackage('the server');
   const cached = await ensurePackage(wanted, context);
   damage(join(cached, 'server'));
@@ -67,7 +67,7 @@ test.each([
   expect(readdirSync(join(folder, 'cache'))).toHaveLength(1);
 });
 
-test('is refused when its checksum differs, and leaves nothing in the cache', async () => {
+test('a package is refused when its checksum differs, and leaves nothing in the cache', async () => {
   const wanted = makePackage('the server', 'another server');
   await expect(ensurePackage(wanted, context)).rejects.toThrow(
     'what was fetched is not server 1: server differs',
@@ -75,7 +75,23 @@ test('is refused when its checksum differs, and leaves nothing in the cache', as
   expect(readdirSync(join(folder, 'cache'))).toEqual([]);
 });
 
-test('is complete for parallel downloads, even over a damaged copy', async () => {
+test('the cache keeps nothing of a download whose process ends', async () => {
+  const begun = Promise.withResolvers<void>();
+  const unfinished = {
+    ...makePackage('the server'),
+    fetch(target: string) {
+      writeFileSync(join(target, 'server'), 'the');
+      begun.resolve();
+      return new Promise<void>(() => undefined);
+    },
+  };
+  void ensurePackage(unfinished, context);
+  await begun.promise;
+  await guard.close();
+  expect(existsSync(join(folder, 'cache'))).toBe(false);
+});
+
+test('a package is complete for parallel downloads, even over a damaged copy', async () => {
   const wanted = makePackage('the server');
   const several = () =>
     Promise.all(Array.from({ length: 8 }, () => ensurePackage(wanted, context)));

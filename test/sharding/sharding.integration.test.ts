@@ -16,12 +16,12 @@ import { Model } from '#test/model.ts';
 import { type RunningApp, startApp } from '#test/query-service.ts';
 import { question } from '#test/questions.ts';
 import { caughtUp, erased, readModels } from '#test/read-models.ts';
-import { judge, type Sent } from '#test/shard-targeting.ts';
+import { judge, type Sent } from './shard-targeting.ts';
 import { withSmallErasures } from '#test/small-erasures.ts';
 import { withSmallTrees } from '#test/small-trees.ts';
 import { stream, type StreamEvent } from '#test/streams.ts';
-import { watchCommands, watchedAddress } from '#test/watched-commands.ts';
-import { runCommand } from './services/admin/run-command.ts';
+import { watchCommands, watchedAddress } from './watched-commands.ts';
+import { runCommand } from '../services/admin/run-command.ts';
 
 const logger = createLogger('test', 'silent');
 /** A fixed seed. */
@@ -168,7 +168,7 @@ describe('every command to MongoDB', () => {
     await installation.publish([
       event('order', 's1', 'bad', order('c1')),
       event('order', 's1', 'bad', order('gone')),
-      event('order', 'S-3', 'bad', order('c1')),
+      event('order', '__proto__', 'bad', order('c1')),
     ]);
     await installation.send(changesTopic(installation.environment), [
       { key: 's1', value: 'nothing' },
@@ -182,7 +182,7 @@ describe('every command to MongoDB', () => {
     ).toBeGreaterThan(3);
     await command('dead-letters', 'list');
     // They are still poison.
-    expect((await runCommand(installation.env, ['dead-letters', 'retry', '--all'])).code).toBe(1);
+    expect((await runCommand(installation.env, 'dead-letters retry --all')).code).toBe(1);
     await command('dead-letters', 'drop', '--all', '--yes');
   }
 
@@ -227,7 +227,7 @@ describe('every command to MongoDB', () => {
     const ofStore = ['-s', 's1', '-e', environment];
     await command('keys', 'create', ...ofStore, '--scopes', 'order');
     await command('keys', 'list');
-    await command('keys', 'revoke', `${environment}-S-3`);
+    await command('keys', 'revoke', `${environment}-__proto__`);
     await command('quota', 'set', ...ofStore, '--requests', '1000');
     await command('sessions', 'list', ...ofStore);
     await command('audit');
@@ -236,7 +236,7 @@ describe('every command to MongoDB', () => {
     await command('lag');
     await command('verify', '--repair');
     await command('verify', '--deep');
-    await command('stores', 'erase', 'S-3', '--yes');
+    await command('stores', 'erase', '__proto__', '--yes');
     await command('rebuild');
   }
 });

@@ -1,5 +1,5 @@
 /** A projector that kills itself inside a transaction. */
-import { killInTransaction } from './killed-in-transaction.ts';
+import { killInTransaction } from '#test/killed-in-transaction.ts';
 
 killInTransaction();
 await import('#projector/main.ts');

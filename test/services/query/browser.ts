@@ -31,21 +31,18 @@ export async function startBrowser(): Promise<Browser> {
   });
 }
 
-export const DESKTOP = { width: 1280, height: 900 };
-export const PHONE = { width: 390, height: 844 };
 const TIMEOUT_MS = 120_000;
 
 /**
- * Opens a page, passes it to `inspect`, and fails on console errors and on requests to other hosts.
+ * Opens a page, passes it to `look`, and fails on console errors and on requests to other hosts.
  */
 export async function visitPage(
   browser: Browser,
   baseURL: string,
   path: string,
-  viewport: typeof DESKTOP,
   look: (page: Page) => Promise<void>,
 ): Promise<void> {
-  const context = await browser.newContext({ viewport, baseURL });
+  const context = await browser.newContext({ baseURL });
   const page = await context.newPage();
   page.setDefaultTimeout(TIMEOUT_MS);
   const complaints: string[] = [];
@@ -63,13 +60,6 @@ export async function visitPage(
     await look(page);
     expect(complaints).toEqual([]);
   } finally {
-    const picture = process.env['SCREENSHOTS'];
-    if (picture !== undefined) {
-      await page.screenshot({
-        path: `${picture}/${viewport.width}${path.replaceAll(/[^\w]+/g, '-')}.png`,
-        fullPage: true,
-      });
-    }
     await context.close();
   }
 }
