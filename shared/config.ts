@@ -500,7 +500,7 @@ function nearMisses(env: NodeJS.ProcessEnv): string[] {
 
 /** Checks settings that exclude or need one another. */
 function contradictions(env: NodeJS.ProcessEnv): string[] {
-  const isSet = (name: string) => (env[name] ?? '') !== '';
+  const isSet = (name: string) => Boolean(env[name]);
   const mistakes: string[] = [];
   const exclude = (one: string, other: string) => {
     if (isSet(one) && isSet(other)) mistakes.push(`${one} and ${other} exclude each other`);

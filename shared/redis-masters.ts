@@ -104,7 +104,7 @@ export async function describeRedis(redis: Redis, slots = '') {
   const [info, commands] = await Promise.all([redis.info(), redis.info('commandstats')]);
   const fields = readInfo(info);
   const runId = fields.get('run_id');
-  if (runId === undefined || runId === '') {
+  if (!runId) {
     throw unavailable('Redis does not report its run_id in INFO');
   }
   return {

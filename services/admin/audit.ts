@@ -99,7 +99,7 @@ export function actor(text: string): string {
  */
 function actorOf(env: NodeJS.ProcessEnv): string {
   const named = env[ACTOR_VARIABLE];
-  if (named === undefined || named === '') return `${userName()}@${hostname()}`;
+  if (!named) return `${userName()}@${hostname()}`;
   if (!ACTOR_PATTERN.test(named)) {
     throw new WrongUsage(
       `${ACTOR_VARIABLE} must be 1 to 128 characters without control characters`,

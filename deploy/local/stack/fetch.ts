@@ -26,11 +26,7 @@ export function requirePlatform(
 /** The folder that fetched programs are kept in, outside the repository. */
 export function cacheFolder(env: NodeJS.ProcessEnv): string {
   const { STORE_DATA_CACHE: own, XDG_CACHE_HOME: shared } = env;
-  if (own !== undefined && own !== '') return own;
-  return join(
-    shared !== undefined && shared !== '' ? shared : join(homedir(), '.cache'),
-    'store-data',
-  );
+  return own || join(shared || join(homedir(), '.cache'), 'store-data');
 }
 
 const INSTALL_ATTEMPTS = 10;

@@ -196,7 +196,7 @@ function wordOf<T extends string>(
   wanted: string | undefined,
   words: readonly T[],
 ): T | undefined {
-  if (wanted === undefined || wanted === '') return undefined;
+  if (!wanted) return undefined;
   const word = words.find((known) => known === wanted);
   if (word === undefined)
     throw new StackError(`${name} is ${wanted}, and may be ${words.join(', ')}`);
@@ -209,7 +209,7 @@ export function isGiven(
   forced: PartSource | undefined,
   env: NodeJS.ProcessEnv,
 ): boolean {
-  return (forced ?? 'address') === 'address' && (env[part.addressVariable] ?? '') !== '';
+  return (forced ?? 'address') === 'address' && Boolean(env[part.addressVariable]);
 }
 
 /** Starts the part from the first source that is there, in the order of SOURCES. */

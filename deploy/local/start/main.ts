@@ -94,5 +94,5 @@ const read = readOptions(process.argv.slice(2));
 if ('exitCode' in read) process.exit(read.exitCode);
 // `npm start | head` closes our output; the stack continues.
 process.stdout.on('error', () => undefined);
-const isPlain = read.options.plain || (process.env['NO_COLOR'] ?? '') !== '';
+const isPlain = read.options.plain || Boolean(process.env['NO_COLOR']);
 process.exit(await run(read.options, createScreen(process.stdout, isPlain)));

@@ -195,7 +195,7 @@ const RUNTIME: Package = {
 export async function findJava(context: StartContext): Promise<string> {
   const home = context.env['JAVA_HOME'];
   const places = [
-    ['JAVA_HOME', home === undefined || home === '' ? undefined : join(home, 'bin', 'java')],
+    ['JAVA_HOME', home ? join(home, 'bin', 'java') : undefined],
     ['the PATH', findOnPath('java', context.env)],
   ] as const;
   const installed = await findInstalled(places, JAVA, context);
