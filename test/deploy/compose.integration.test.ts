@@ -5,7 +5,7 @@
 import { decodeProtectedHeader } from 'jose';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { orderMessage } from '#test/events.ts';
-import { eventually } from '#test/installation.ts';
+import { eventually } from '#test/eventually.ts';
 import { type Installed, installWithCompose, whyNoCompose } from './compose.ts';
 
 const MINUTE = 60_000;

@@ -6,7 +6,7 @@ import { promisify } from 'node:util';
 import { expect, it } from 'vitest';
 import { changesTopic } from '#shared/events/topics.ts';
 import { useQueryService } from '#test/hooks.ts';
-import { eventually } from '#test/installation.ts';
+import { eventually } from '#test/eventually.ts';
 import { endsOf } from '#test/topics.ts';
 import {
   prepared,

@@ -5,7 +5,7 @@
  */
 import { describe, it } from 'vitest';
 import { useMade } from '#test/hooks.ts';
-import { eventually } from '#test/installation.ts';
+import { eventually } from '#test/eventually.ts';
 import { findPrometheus } from '../deploy/prometheus/tools.ts';
 import { DRILLS } from './alerts/drills.ts';
 import { repeat, startWatched } from './alerts/watched.ts';

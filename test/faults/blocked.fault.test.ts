@@ -5,7 +5,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { useMade } from '#test/hooks.ts';
-import { eventually } from '#test/installation.ts';
+import { eventually } from '#test/eventually.ts';
 import type { LogLine, ServiceProcess } from '#test/service-process.ts';
 import { startTcpProxy, type TcpProxy } from '#test/tcp-proxy.ts';
 import { startKafkaCluster } from './servers/kafka-cluster.ts';

@@ -4,7 +4,7 @@ import type { Db } from 'mongodb';
 import { COLLECTIONS, ERASURES, type OrderDocument } from '#shared/read-models/collections.ts';
 import type { Erasure } from '#shared/read-models/erasures.ts';
 import { useQueryService } from '#test/hooks.ts';
-import { eventually } from '#test/installation.ts';
+import { eventually } from '#test/eventually.ts';
 import { caughtUp, erased, readModels } from '#test/read-models.ts';
 import { startService, type ServiceProcess } from '#test/service-process.ts';
 import type { StreamEvent } from '#test/streams.ts';

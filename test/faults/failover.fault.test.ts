@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { changesTopic } from '#shared/events/topics.ts';
 import { pause } from '#shared/waiting.ts';
 import { redisKeys } from '#shared/access/grants.ts';
-import { eventually } from '#test/installation.ts';
+import { eventually } from '#test/eventually.ts';
 import type { RedisProcess } from '#test/redis-process.ts';
 import { followsItsMaster } from '#test/redis-sentinels.ts';
 import { note } from './results.ts';

@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { orderMessage } from '#test/events.ts';
 import { useMade } from '#test/hooks.ts';
-import { createInstallation, eventually } from '#test/installation.ts';
+import { eventually } from '#test/eventually.ts';
+import { createInstallation } from '#test/installation.ts';
 import { runCommand } from '../services/admin/run-command.ts';
 import { startKafkaCluster } from './servers/kafka-cluster.ts';
 

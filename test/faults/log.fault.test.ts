@@ -1,7 +1,8 @@
 import { afterAll, describe, expect, it } from 'vitest';
 import { changesTopic } from '#shared/events/topics.ts';
 import { TOPIC_CONFIG } from '#shared/kafka/client.ts';
-import { createInstallation, eventually, type Installation } from '#test/installation.ts';
+import { eventually } from '#test/eventually.ts';
+import { createInstallation, type Installation } from '#test/installation.ts';
 import { caughtUp, dump, readModels } from '#test/read-models.ts';
 import { killAll, startService, type ServiceProcess } from '#test/service-process.ts';
 import { withAdmin } from '#test/topics.ts';

@@ -12,7 +12,7 @@ import { createApiClient } from '#test/api-client.ts';
 import { debianRedis } from '#test/debian-redis.ts';
 import { documentedCommands } from './documented-commands.ts';
 import { orderMessage } from '#test/events.ts';
-import { eventually } from '#test/installation.ts';
+import { eventually } from '#test/eventually.ts';
 import { PATIENCE } from '#test/patience.ts';
 import { type ServiceProcess, startService } from '#test/service-process.ts';
 import {

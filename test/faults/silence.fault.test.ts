@@ -6,7 +6,8 @@ import { pino } from 'pino';
 import { expect, it, onTestFinished } from 'vitest';
 import { readConfig } from '#shared/config.ts';
 import { useMade } from '#test/hooks.ts';
-import { createInstallation, eventually } from '#test/installation.ts';
+import { eventually } from '#test/eventually.ts';
+import { createInstallation } from '#test/installation.ts';
 import { startProjector } from '../../services/projector/projector.ts';
 import { startKafkaCluster } from './servers/kafka-cluster.ts';
 

@@ -7,7 +7,7 @@ import { beforeAll, expect, it } from 'vitest';
 import { COLLECTIONS } from '#shared/read-models/collections.ts';
 import { orderEvent } from '#test/events.ts';
 import { useInstallation, useProjector } from '#test/hooks.ts';
-import { eventually } from '#test/installation.ts';
+import { eventually } from '#test/eventually.ts';
 import { caughtUp, readModels } from '#test/read-models.ts';
 import { runCommand, startCommand } from '../services/admin/run-command.ts';
 import { staysFresh } from './freshness.ts';

@@ -2,7 +2,8 @@
 import { deepStrictEqual } from 'node:assert/strict';
 import type { ApiClient } from './api-client.ts';
 import { keyEvent } from './events.ts';
-import { eventually, type Installation } from './installation.ts';
+import { eventually } from './eventually.ts';
+import { type Installation } from './installation.ts';
 import type { Model } from './model.ts';
 import { lists, type Question, records, target } from './questions.ts';
 import { STREAM_STORES } from './streams.ts';

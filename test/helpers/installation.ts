@@ -4,8 +4,8 @@
  */
 import { randomBytes } from 'node:crypto';
 import kafkajs, { type Kafka } from 'kafkajs';
-import { Cluster, Redis } from 'ioredis';
-import { type Db, MongoClient, MongoServerError } from 'mongodb';
+import type { Redis } from 'ioredis';
+import { MongoClient } from 'mongodb';
 import { type Config, readConfig } from '#shared/config.ts';
 import {
   type EncodedMessage,
@@ -15,11 +15,11 @@ import {
 } from '#shared/events/topics.ts';
 import { createProducer, createTopics } from '#shared/kafka/client.ts';
 import { Databases } from '#shared/read-models/generation.ts';
-import { readRedisAddress } from '#shared/address.ts';
 import { newSigningKey } from '#shared/access/signing-key-set.ts';
 import type { TestEvent } from './events.ts';
 import { PATIENCE } from './patience.ts';
 import { startRedisProcess } from './redis-process.ts';
+import { clientOf, dropDatabase, isCluster, required } from './shared-servers.ts';
 
 export interface Installation extends AsyncDisposable {
   /** The environment variables for processes of this installation. */
@@ -140,53 +140,4 @@ export async function createInstallation(options: InstallationOptions = {}): Pro
     close,
     [Symbol.asyncDispose]: close,
   };
-}
-
-/**
- * Drops a database. Waits for a pending drop of a killed process, during which MongoDB refuses
- * another.
- */
-async function dropDatabase(db: Db): Promise<void> {
-  await eventually(`${db.databaseName} is dropped`, async () => {
-    try {
-      return await db.dropDatabase();
-    } catch (error) {
-      if (error instanceof MongoServerError && error.codeName === 'DatabaseDropPending')
-        return false;
-      throw error;
-    }
-  });
-}
-
-/** Waits until `check` returns true; after `timeoutMs` fails with the text. */
-export async function eventually(
-  what: string,
-  check: () => Promise<boolean> | boolean,
-  timeoutMs = 120_000,
-): Promise<void> {
-  const end = Date.now() + timeoutMs;
-  for (;;) {
-    if (await check()) return;
-    if (Date.now() > end) throw new Error(`after ${timeoutMs} ms not yet: ${what}`);
-    await new Promise((resolve) => setTimeout(resolve, 25));
-  }
-}
-
-function isCluster(url: string): boolean {
-  return readRedisAddress(url)?.kind === 'cluster';
-}
-
-/** A client of a single server or a cluster; for sentinels a lazy client of the first address. */
-function clientOf(url: string): Redis {
-  const address = readRedisAddress(url);
-  if (address === null) throw new Error(`no address of Redis: ${url}`);
-  // Commands on one key are the same for both.
-  if (isCluster(url)) return new Cluster([...address.nodes], { lazyConnect: true }) as never;
-  return new Redis(address.urlOf(address.nodes[0]), { lazyConnect: address.kind !== 'server' });
-}
-
-function required(name: string): string {
-  const value = process.env[name];
-  if (value === undefined) throw new Error(`${name} is not set: run the tests with npm test`);
-  return value;
 }

@@ -5,7 +5,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { type StackFile, stackFilePath } from '#local/start/files.ts';
-import { eventually } from './installation.ts';
+import { eventually } from './eventually.ts';
 
 const START = fileURLToPath(import.meta.resolve('#local/start.js'));
 const READY_LIMIT_MS = 200_000;

@@ -8,7 +8,7 @@ import {
 } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
-import { eventually } from './installation.ts';
+import { eventually } from './eventually.ts';
 
 export interface ReceivedSpan {
   traceId: string;

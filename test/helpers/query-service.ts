@@ -11,12 +11,8 @@ import type { EntityName } from '#shared/events/entities.ts';
 import { startProjector } from '../../services/projector/projector.ts';
 import { buildApp } from '../../services/query/app.ts';
 import { type ApiClient, createApiClient } from './api-client.ts';
-import {
-  createInstallation,
-  eventually,
-  type Installation,
-  type InstallationOptions,
-} from './installation.ts';
+import { eventually } from './eventually.ts';
+import { createInstallation, type Installation, type InstallationOptions } from './installation.ts';
 
 export interface RunningApp extends AsyncDisposable {
   app: FastifyInstance;

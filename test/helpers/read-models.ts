@@ -17,7 +17,8 @@ import {
   stampsIn,
 } from '#shared/read-models/collections.ts';
 import { findLiveGeneration } from '#shared/read-models/generation.ts';
-import { eventually, type Installation } from './installation.ts';
+import { eventually } from './eventually.ts';
+import { type Installation } from './installation.ts';
 import { endsOf } from './topics.ts';
 
 /** The live read models of an environment. */

@@ -1,7 +1,7 @@
 /** A Redis master, its replica and three sentinels, as processes of one test. */
 import { Redis } from 'ioredis';
 import { freePorts } from '#local/stack/program.ts';
-import { eventually } from './installation.ts';
+import { eventually } from './eventually.ts';
 import { openRedisHome, type RedisProcess, startRedisProcess } from './redis-process.ts';
 
 export interface RedisSentinels {

@@ -190,7 +190,10 @@ const optionGroupState = fc.record({
 const sequence = fc.integer({ min: 0, max: 12 });
 const storeId = fc.constantFrom(...STREAM_STORES);
 
-/** Half of the events also carry the fields that no state above names. */
+/**
+ * Many events also carry the fields that no state above names. Of a few, all fields are those
+ * of the complete state, so that questions find its texts in fields that a state above names.
+ */
 function changes(entity: EntityName, state: fc.Arbitrary<object>): fc.Arbitrary<StreamEvent> {
   return fc
     .record({
@@ -198,18 +201,25 @@ function changes(entity: EntityName, state: fc.Arbitrary<object>): fc.Arbitrary<
       id: fc.constantFrom(...(entity === 'store' ? [null] : STREAM_IDS[entity])),
       sequence,
       state,
-      isComplete: fc.boolean(),
+      completeness: fc.constantFrom('none', 'none', 'rest', 'rest', 'all'),
       time: instant,
       deletes: fc.nat({ max: 5 }).map((n) => n === 0),
     })
-    .map(({ storeId: store, id, sequence: version, state, isComplete, time, deletes }) => ({
+    .map(({ storeId: store, id, sequence: version, state, completeness, time, deletes }) => ({
       entity,
       storeId: store,
       subject: id ?? store,
       sequence: version,
       time: new Date(time),
       action: deletes ? ('deleted' as const) : ('changed' as const),
-      ...(deletes ? {} : { data: { ...(isComplete ? COMPLETE_STATES[entity] : {}), ...state } }),
+      ...(deletes
+        ? {}
+        : {
+            data: {
+              ...(completeness === 'none' ? {} : COMPLETE_STATES[entity]),
+              ...(completeness === 'all' ? {} : state),
+            },
+          }),
     }));
 }
 

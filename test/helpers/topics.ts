@@ -1,7 +1,7 @@
 /** Reads and changes topics of an installation. */
 import kafkajs, { type Admin, type Kafka } from 'kafkajs';
 import { createTopics } from '#shared/kafka/client.ts';
-import { eventually } from './installation.ts';
+import { eventually } from './eventually.ts';
 
 export async function withAdmin<T>(kafka: Kafka, use: (admin: Admin) => Promise<T>): Promise<T> {
   const admin = kafka.admin();

@@ -8,7 +8,7 @@ import { createKafka, createProducer } from '#shared/kafka/client.ts';
 import { createLogger } from '#shared/logging.ts';
 import { createApiClient } from '#test/api-client.ts';
 import { orderMessage } from '#test/events.ts';
-import { eventually } from '#test/installation.ts';
+import { eventually } from '#test/eventually.ts';
 import { PATIENCE } from '#test/patience.ts';
 import { type ServiceProcess, startService } from '#test/service-process.ts';
 import { runCommand, runJson } from '../services/admin/run-command.ts';

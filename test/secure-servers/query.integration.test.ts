@@ -5,7 +5,7 @@ import { describe, expect, it } from 'vitest';
 import { useMade } from '#test/hooks.ts';
 import { useFolder } from '#test/folder.ts';
 import { type Authority, type Issued, makeAuthority, writeFiles } from '#test/certificates.ts';
-import { eventually } from '#test/installation.ts';
+import { eventually } from '#test/eventually.ts';
 import { startQueryService } from '#test/query-service.ts';
 
 describe('the query service with HTTPS', () => {

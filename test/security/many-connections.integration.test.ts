@@ -4,7 +4,7 @@ import type { Socket } from 'node:net';
 import { describe, expect, it } from 'vitest';
 import { useMade } from '#test/hooks.ts';
 import { TOKEN_PATH } from '#test/api-client.ts';
-import { eventually } from '#test/installation.ts';
+import { eventually } from '#test/eventually.ts';
 import { startAttackedService } from './attacked-service.ts';
 
 const CONNECTIONS = 10_000;

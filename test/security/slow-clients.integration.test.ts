@@ -9,7 +9,7 @@ import { describe, expect, it } from 'vitest';
 import { aGroup } from '#test/changes.ts';
 import { useMade } from '#test/hooks.ts';
 import { TOKEN_PATH } from '#test/api-client.ts';
-import { eventually } from '#test/installation.ts';
+import { eventually } from '#test/eventually.ts';
 import { startApp } from '#test/query-service.ts';
 import { readToEnd, startAttackedService } from './attacked-service.ts';
 

@@ -6,7 +6,7 @@ import type { AddressInfo } from 'node:net';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { useQueryService } from '#test/hooks.ts';
 import { sendRaw } from '#test/api-client.ts';
-import { eventually } from '#test/installation.ts';
+import { eventually } from '#test/eventually.ts';
 import { processorMs } from '#test/patience.ts';
 import { startApp } from '#test/query-service.ts';
 import { words } from '#test/words.ts';

@@ -5,7 +5,7 @@ import { closeSync, openSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { freePorts } from '#local/stack/program.ts';
 import { useInstallation } from '#test/hooks.ts';
-import { eventually } from '#test/installation.ts';
+import { eventually } from '#test/eventually.ts';
 import { type LogLine, startService } from '#test/service-process.ts';
 
 const installation = useInstallation();

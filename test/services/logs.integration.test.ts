@@ -13,7 +13,7 @@ import { encodeEvent, accessTopic, changesTopic } from '#shared/events/topics.ts
 import { keyEvent } from '#test/events.ts';
 import { useFolder } from '#test/folder.ts';
 import { type Answer, createApiClient, sendRaw, TOKEN_PATH } from '#test/api-client.ts';
-import { eventually } from '#test/installation.ts';
+import { eventually } from '#test/eventually.ts';
 import { killAll, type ServiceProcess, startService } from '#test/service-process.ts';
 import { startMongodbProxy, startRedisProxy } from '#test/server-proxies.ts';
 import { runProcess } from './admin/run-command.ts';

@@ -3,7 +3,8 @@
  * and is not ready.
  */
 import { expect, it } from 'vitest';
-import { createInstallation, eventually } from '#test/installation.ts';
+import { eventually } from '#test/eventually.ts';
+import { createInstallation } from '#test/installation.ts';
 import { startRedisProcess } from '#test/redis-process.ts';
 import { startService } from '#test/service-process.ts';
 

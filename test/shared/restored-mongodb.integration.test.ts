@@ -10,7 +10,7 @@ import { createReaderClient, createWriterClient } from '#shared/mongodb.ts';
 import { readConfig } from '#shared/config.ts';
 import { useFolder } from '#test/folder.ts';
 import { useInstallation } from '#test/hooks.ts';
-import { eventually } from '#test/installation.ts';
+import { eventually } from '#test/eventually.ts';
 import { startReplicaSet } from '../faults/servers/replica-set.ts';
 
 const installation = useInstallation();

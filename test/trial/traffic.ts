@@ -10,7 +10,8 @@ import { pack } from '#test/codecs.ts';
 import { createProducer } from '#shared/kafka/client.ts';
 import type { Chance } from '#local/simulator/random.ts';
 import { orderMessage } from '#test/events.ts';
-import { eventually, type Installation, type RawMessage } from '#test/installation.ts';
+import { eventually } from '#test/eventually.ts';
+import { type Installation, type RawMessage } from '#test/installation.ts';
 import { produceRaw } from '#test/raw-produce.ts';
 import {
   type BatchToEncode,

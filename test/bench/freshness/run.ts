@@ -1,7 +1,8 @@
 /** `npm run bench -- freshness`: from an event's `time` to the API's answer. */
 import { changesTopic } from '#shared/events/topics.ts';
 import { CHECKPOINTS } from '#shared/read-models/collections.ts';
-import { eventually, type Installation } from '#test/installation.ts';
+import { eventually } from '#test/eventually.ts';
+import { type Installation } from '#test/installation.ts';
 import { caughtUp, readModels } from '#test/read-models.ts';
 import { type Bench, grouped, numberOption, secondsOption, table } from '../frame.ts';
 import type { BenchContext } from '../context.ts';

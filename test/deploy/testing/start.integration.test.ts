@@ -12,7 +12,7 @@ import { MongoClient } from 'mongodb';
 import kafkajs from 'kafkajs';
 import { afterAll, beforeAll, expect, it, vi } from 'vitest';
 import { connectStoreData, startStoreData } from '../../../deploy/testing/index.ts';
-import { eventually } from '#test/installation.ts';
+import { eventually } from '#test/eventually.ts';
 import type { StoreData } from '../../../deploy/testing/api.d.ts';
 
 const run = promisify(execFile);

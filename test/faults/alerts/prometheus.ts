@@ -5,7 +5,7 @@ import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { stringify } from 'yaml';
 import { freePorts } from '#local/stack/program.ts';
-import { eventually } from '#test/installation.ts';
+import { eventually } from '#test/eventually.ts';
 import { RULES } from '../../deploy/prometheus/tools.ts';
 import { makeHome } from '../servers/home.ts';
 import { makeServer, onFreePorts, startAll } from '../servers/server.ts';

@@ -3,7 +3,7 @@
  * Redis Cluster, with events of 200 stores and 50 integrations that send requests continuously.
  */
 import { expect } from 'vitest';
-import { eventually } from '#test/installation.ts';
+import { eventually } from '#test/eventually.ts';
 import { type RedisClusterProcesses, startRedisCluster } from '#test/redis-cluster.ts';
 import { type ServiceProcess, startService } from '#test/service-process.ts';
 import { type BenchKey, fetchToken, publishKeys } from '../../bench/query/tokens.ts';

@@ -9,7 +9,7 @@ import { afterAll, beforeAll, describe, it } from 'vitest';
 import { accessTopic, changesTopic } from '#shared/events/topics.ts';
 import { makeAuthority } from '#test/certificates.ts';
 import { useFolder } from '#test/folder.ts';
-import { eventually } from '#test/installation.ts';
+import { eventually } from '#test/eventually.ts';
 import {
   PASSWORD,
   type SecureBroker,

@@ -9,7 +9,7 @@ import { text } from 'node:stream/consumers';
 import { findOnPath, freePorts } from '#local/stack/program.ts';
 import { type Command, startGuarded } from '#local/stack/process.ts';
 import { debianPackages } from '#test/debian-packages.ts';
-import { eventually } from '#test/installation.ts';
+import { eventually } from '#test/eventually.ts';
 import { makeHome } from './home.ts';
 
 /** The addresses of a query service for clients and for readiness checks. */

@@ -7,7 +7,7 @@ import kafkajs from 'kafkajs';
 import { locateBroker } from '#local/stack/kafka/kafka.ts';
 import type { Command } from '#local/stack/process.ts';
 import { freePorts } from '#local/stack/program.ts';
-import { eventually } from '#test/installation.ts';
+import { eventually } from '#test/eventually.ts';
 import { startTcpProxy, type TcpProxy } from '#test/tcp-proxy.ts';
 import { makeHome } from './home.ts';
 import { fetchTools } from './kafka-tools/fetched.ts';

@@ -10,7 +10,7 @@ import { hashSecret } from '#shared/access/secrets.ts';
 import { accessTopic } from '#shared/events/topics.ts';
 import { useInstallation, useRestartableProjector } from '#test/hooks.ts';
 import { keyEvent } from '#test/events.ts';
-import { eventually } from '#test/installation.ts';
+import { eventually } from '#test/eventually.ts';
 import { endsOf } from '#test/topics.ts';
 import { expectRefused, runCommand, runJson } from './run-command.ts';
 

@@ -3,7 +3,7 @@ import { hostname, userInfo } from 'node:os';
 import { hashSecret } from '#shared/access/secrets.ts';
 import { useQueryService } from '#test/hooks.ts';
 import { keyEvent, storeAccessEvent } from '#test/events.ts';
-import { eventually } from '#test/installation.ts';
+import { eventually } from '#test/eventually.ts';
 import { expectRefused, runCommand, runJson } from './run-command.ts';
 
 interface Entry {

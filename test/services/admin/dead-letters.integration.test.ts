@@ -24,7 +24,7 @@ import {
   kafkaMessage,
   storeAccessEvent,
 } from '#test/events.ts';
-import { eventually } from '#test/installation.ts';
+import { eventually } from '#test/eventually.ts';
 import { readModels } from '#test/read-models.ts';
 import { runCommand, runJson } from './run-command.ts';
 

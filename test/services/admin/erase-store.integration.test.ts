@@ -18,7 +18,7 @@ import { findGenerations } from '#shared/read-models/generation.ts';
 import { anOrder } from '#test/changes.ts';
 import { keyEvent } from '#test/events.ts';
 import { generationCaughtUp } from '#test/generations.ts';
-import { eventually } from '#test/installation.ts';
+import { eventually } from '#test/eventually.ts';
 import { type QueryService, startQueryService } from '#test/query-service.ts';
 import { caughtUp, readModels } from '#test/read-models.ts';
 import { withSmallTrees } from '#test/small-trees.ts';

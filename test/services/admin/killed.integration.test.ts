@@ -6,7 +6,7 @@ import { afterEach, expect, it } from 'vitest';
 import { controlCollections } from '#shared/access/access-keys.ts';
 import { sessionOfToken } from '#admin/commands/sessions.ts';
 import { useMade, useQueryService } from '#test/hooks.ts';
-import { eventually } from '#test/installation.ts';
+import { eventually } from '#test/eventually.ts';
 import { startRedisProxy } from '#test/server-proxies.ts';
 import { startCommand } from './run-command.ts';
 

@@ -6,7 +6,7 @@ import { accessTopic, changesTopic } from '#shared/events/topics.ts';
 import { TOPIC_CONFIG } from '#shared/kafka/client.ts';
 import { useFolder } from '#test/folder.ts';
 import { useInstallation } from '#test/hooks.ts';
-import { eventually } from '#test/installation.ts';
+import { eventually } from '#test/eventually.ts';
 import { readLog } from '#test/read-log.ts';
 import { configureTopic } from '#test/topics.ts';
 import { orderLine } from './publish/events.ts';

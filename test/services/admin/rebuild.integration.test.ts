@@ -5,7 +5,7 @@ import { COLLECTIONS } from '#shared/read-models/collections.ts';
 import { generationGroup } from '#shared/read-models/generation.ts';
 import { useInstallation, useProjector } from '#test/hooks.ts';
 import { generationCaughtUp, generationDb, statesOf } from '#test/generations.ts';
-import { eventually } from '#test/installation.ts';
+import { eventually } from '#test/eventually.ts';
 import { caughtUp, dump, readModels } from '#test/read-models.ts';
 import { stream } from '#test/streams.ts';
 import { withAdmin } from '#test/topics.ts';

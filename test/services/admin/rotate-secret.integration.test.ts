@@ -3,7 +3,7 @@ import { type AccessKey, controlCollections } from '#shared/access/access-keys.t
 import { hashSecret } from '#shared/access/secrets.ts';
 import { useQueryService } from '#test/hooks.ts';
 import { keyEvent } from '#test/events.ts';
-import { eventually } from '#test/installation.ts';
+import { eventually } from '#test/eventually.ts';
 import { expectRefused, runCommand, runJson } from './run-command.ts';
 
 interface RotatedKey {

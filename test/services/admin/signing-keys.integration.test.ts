@@ -10,7 +10,7 @@ import { useFolder } from '#test/folder.ts';
 import { createApiClient } from '#test/api-client.ts';
 import { keyEvent } from '#test/events.ts';
 import { useInstallation } from '#test/hooks.ts';
-import { eventually } from '#test/installation.ts';
+import { eventually } from '#test/eventually.ts';
 import { startSilentProjector } from '#test/projectors.ts';
 import { type ServiceProcess, startService } from '#test/service-process.ts';
 import { expectRefused, runCommand, runJson } from './run-command.ts';

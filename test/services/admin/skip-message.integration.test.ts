@@ -5,7 +5,7 @@ import { changesTopic } from '#shared/events/topics.ts';
 import { DEAD_LETTERS, type DeadLetter, STAMPS } from '#shared/read-models/collections.ts';
 import { useInstallation, useProjector } from '#test/hooks.ts';
 import { orderEvent } from '#test/events.ts';
-import { eventually } from '#test/installation.ts';
+import { eventually } from '#test/eventually.ts';
 import { caughtUp, idsIn, readModels } from '#test/read-models.ts';
 import { runCommand } from './run-command.ts';
 

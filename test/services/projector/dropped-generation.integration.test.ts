@@ -4,7 +4,7 @@
  */
 import { expect, it } from 'vitest';
 import { useInstallation, useProjector } from '#test/hooks.ts';
-import { eventually } from '#test/installation.ts';
+import { eventually } from '#test/eventually.ts';
 import { caughtUp } from '#test/read-models.ts';
 import { runCommand } from '../admin/run-command.ts';
 

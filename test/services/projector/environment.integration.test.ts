@@ -7,7 +7,7 @@ import { createMetrics } from '#projector/metrics.ts';
 import { StoreDataError, unavailable } from '#shared/errors.ts';
 import { createFirstGeneration, PROJECTION_VERSION } from '#shared/read-models/generation.ts';
 import { useInstallation } from '#test/hooks.ts';
-import { eventually } from '#test/installation.ts';
+import { eventually } from '#test/eventually.ts';
 
 const installation = useInstallation({ environments: 2, partitions: 1 });
 beforeAll(async () => {

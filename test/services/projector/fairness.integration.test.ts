@@ -4,7 +4,7 @@ import { changesTopic } from '#shared/events/topics.ts';
 import { CHECKPOINTS } from '#shared/read-models/collections.ts';
 import { orderEvent } from '#test/events.ts';
 import { useInstallation, useRestartableProjector } from '#test/hooks.ts';
-import { eventually } from '#test/installation.ts';
+import { eventually } from '#test/eventually.ts';
 import { readModels } from '#test/read-models.ts';
 import { endsOf } from '#test/topics.ts';
 

@@ -6,7 +6,7 @@ import { changesTopic } from '#shared/events/topics.ts';
 import { COLLECTIONS, DEAD_LETTERS, type DeadLetter } from '#shared/read-models/collections.ts';
 import { MINIMAL } from '#test/changes.ts';
 import { useInstallation } from '#test/hooks.ts';
-import { eventually } from '#test/installation.ts';
+import { eventually } from '#test/eventually.ts';
 import { caughtUp, idsIn, readModels } from '#test/read-models.ts';
 
 const BYTES = 2_000;

@@ -7,7 +7,7 @@ import { changesTopic } from '#shared/events/topics.ts';
 import { CHECKPOINTS, DEAD_LETTERS } from '#shared/read-models/collections.ts';
 import { ORDER } from '#test/events.ts';
 import { useQueryService } from '#test/hooks.ts';
-import { eventually } from '#test/installation.ts';
+import { eventually } from '#test/eventually.ts';
 import { caughtUp, dump, readModels } from '#test/read-models.ts';
 import { runCommand, runJson } from '../admin/run-command.ts';
 

@@ -3,7 +3,7 @@ import { changesTopic } from '#shared/events/topics.ts';
 import { generationGroup } from '#shared/read-models/generation.ts';
 import { orderEvent, orderMessage } from '#test/events.ts';
 import { useInstallation, useProjector } from '#test/hooks.ts';
-import { eventually } from '#test/installation.ts';
+import { eventually } from '#test/eventually.ts';
 import { caughtUp, idsIn, readModels } from '#test/read-models.ts';
 import { endsOf, withAdmin } from '#test/topics.ts';
 

@@ -10,7 +10,7 @@ import { type ApiClient, createApiClient, type ListBody } from '#test/api-client
 import { keyEvent, orderEvent } from '#test/events.ts';
 import { generationCaughtUp, statesOf } from '#test/generations.ts';
 import { useInstallation } from '#test/hooks.ts';
-import { eventually } from '#test/installation.ts';
+import { eventually } from '#test/eventually.ts';
 import { startService, type ServiceProcess } from '#test/service-process.ts';
 import { buildApp } from '../../../services/query/app.ts';
 import { runCommand, runJson } from '../admin/run-command.ts';

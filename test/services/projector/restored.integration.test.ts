@@ -3,7 +3,7 @@ import { accessTopic, changesTopic } from '#shared/events/topics.ts';
 import { keyEvent, ORDER, orderEvent } from '#test/events.ts';
 import { generationDb, statesOf } from '#test/generations.ts';
 import { useInstallation } from '#test/hooks.ts';
-import { eventually } from '#test/installation.ts';
+import { eventually } from '#test/eventually.ts';
 import { caughtUp, dump, readModels } from '#test/read-models.ts';
 import { killAll, startService, type ServiceProcess } from '#test/service-process.ts';
 import { makeTopicAnew } from '#test/topics.ts';

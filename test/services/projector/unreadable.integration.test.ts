@@ -4,7 +4,7 @@ import { beforeAll, describe, expect, it } from 'vitest';
 import { accessTopic, changesTopic } from '#shared/events/topics.ts';
 import { keyEvent, orderMessage } from '#test/events.ts';
 import { useInstallation, useProjector } from '#test/hooks.ts';
-import { eventually } from '#test/installation.ts';
+import { eventually } from '#test/eventually.ts';
 import { produceRaw } from '#test/raw-produce.ts';
 import { caughtUp, idsIn, readModels } from '#test/read-models.ts';
 import { encodeBatch, type RecordToEncode } from '#test/record-batches.ts';

@@ -3,7 +3,7 @@ import { storeAccessEvent } from '#test/events.ts';
 import { anOrder, aStore } from '#test/changes.ts';
 import { useQueryService } from '#test/hooks.ts';
 import { type Answer, type ErrorAnswer, remainingOf } from '#test/api-client.ts';
-import { eventually } from '#test/installation.ts';
+import { eventually } from '#test/eventually.ts';
 import { startApp } from '#test/query-service.ts';
 import { words } from '#test/words.ts';
 import { dataRoutes, targetOf } from '../../security/data-routes.ts';

@@ -8,7 +8,7 @@ import { afterEach, describe, expect, it } from 'vitest';
 import type { Config } from '#shared/config.ts';
 import { useQueryService } from '#test/hooks.ts';
 import { TOKEN_PATH } from '#test/api-client.ts';
-import { eventually } from '#test/installation.ts';
+import { eventually } from '#test/eventually.ts';
 import { type RunningApp, startApp } from '#test/query-service.ts';
 
 const LIMITS = { windowSeconds: 60, perClientAndAddress: 8, perAddress: 30, perClient: 30 };

@@ -1,7 +1,7 @@
 /** The metrics of MongoDB connections under load and when idle. */
 import { beforeAll, expect, it } from 'vitest';
 import { useQueryService } from '#test/hooks.ts';
-import { eventually } from '#test/installation.ts';
+import { eventually } from '#test/eventually.ts';
 import { sumOf } from '#test/query-service.ts';
 
 const service = useQueryService();

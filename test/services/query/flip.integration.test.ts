@@ -6,7 +6,7 @@ import { aCoupon } from '#test/changes.ts';
 import { useQueryService } from '#test/hooks.ts';
 import type { ListBody } from '#test/api-client.ts';
 import { generationCaughtUp, statesOf } from '#test/generations.ts';
-import { eventually } from '#test/installation.ts';
+import { eventually } from '#test/eventually.ts';
 
 const EVENTS_AT_ONCE = 5;
 const EVENTS_EVERY_MS = 20;

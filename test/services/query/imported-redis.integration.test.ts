@@ -10,7 +10,7 @@ import { heartbeatKey, publishAccess } from '#shared/access/grants.ts';
 import { hashSecret } from '#shared/access/secrets.ts';
 import { createLogger } from '#shared/logging.ts';
 import { useMade } from '#test/hooks.ts';
-import { eventually } from '#test/installation.ts';
+import { eventually } from '#test/eventually.ts';
 import { type RunningApp, startApp, startQueryService, sumOf } from '#test/query-service.ts';
 import { copyRedis, type RedisCopy, restoreCopy, rewriteCopy } from '#test/redis-copy.ts';
 import { startRedisProcess } from '#test/redis-process.ts';

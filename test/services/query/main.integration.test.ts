@@ -4,7 +4,7 @@ import { text } from 'node:stream/consumers';
 import { afterAll, describe, expect, it } from 'vitest';
 import { useInstallation } from '#test/hooks.ts';
 import { createApiClient } from '#test/api-client.ts';
-import { eventually } from '#test/installation.ts';
+import { eventually } from '#test/eventually.ts';
 import { DEFAULT_TIMEOUTS } from '#test/patience.ts';
 import { killAll, type ServiceProcess, startService } from '#test/service-process.ts';
 import { startMongodbProxy, startRedisProxy } from '#test/server-proxies.ts';

@@ -5,7 +5,7 @@ import { runInNewContext } from 'node:vm';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { aCategory, aGroup, aProduct } from '#test/changes.ts';
 import { useQueryService } from '#test/hooks.ts';
-import { eventually } from '#test/installation.ts';
+import { eventually } from '#test/eventually.ts';
 import { type TestChange } from '#test/query-service.ts';
 
 interface Menu {

@@ -7,7 +7,7 @@ import { type Config, readConfig } from '#shared/config.ts';
 import { anOrder } from '#test/changes.ts';
 import { useMade, useQueryService } from '#test/hooks.ts';
 import { type Answer, TOKEN_PATH } from '#test/api-client.ts';
-import { eventually } from '#test/installation.ts';
+import { eventually } from '#test/eventually.ts';
 import { DEFAULT_TIMEOUTS, quickOnce } from '#test/patience.ts';
 import { startApp } from '#test/query-service.ts';
 import { startMongodbProxy, startRedisProxy } from '#test/server-proxies.ts';

@@ -5,7 +5,7 @@ import { expect, it } from 'vitest';
 import { nodeFor, type RedisMasters } from '#shared/redis-masters.ts';
 import { createRedis } from '#shared/redis.ts';
 import { useMade } from '#test/hooks.ts';
-import { eventually } from '#test/installation.ts';
+import { eventually } from '#test/eventually.ts';
 import { type RunningApp, startApp, startQueryService } from '#test/query-service.ts';
 import { type ClusterShard, startRedisCluster } from '#test/redis-cluster.ts';
 import { cutReplication } from '#test/redis-sentinels.ts';

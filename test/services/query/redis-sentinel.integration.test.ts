@@ -4,7 +4,7 @@
  */
 import { expect, it } from 'vitest';
 import { useMade } from '#test/hooks.ts';
-import { eventually } from '#test/installation.ts';
+import { eventually } from '#test/eventually.ts';
 import { startApp, startQueryService } from '#test/query-service.ts';
 import { cutReplication, startRedisSentinels } from '#test/redis-sentinels.ts';
 import {

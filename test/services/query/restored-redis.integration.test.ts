@@ -1,7 +1,7 @@
 /** Redis restarts with older data: revoked rights stay revoked from the first request on. */
 import { afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { useMade } from '#test/hooks.ts';
-import { eventually } from '#test/installation.ts';
+import { eventually } from '#test/eventually.ts';
 import { DEFAULT_TIMEOUTS } from '#test/patience.ts';
 import { type RunningApp, startApp, startQueryService, sumOf } from '#test/query-service.ts';
 import { startRedisProcess } from '#test/redis-process.ts';

@@ -5,7 +5,7 @@
 import type { Redis } from 'ioredis';
 import { expect } from 'vitest';
 import { heartbeatKey } from '#shared/access/grants.ts';
-import { eventually } from '#test/installation.ts';
+import { eventually } from '#test/eventually.ts';
 import type { QueryService, RunningApp } from '#test/query-service.ts';
 import { runJson } from '../admin/run-command.ts';
 

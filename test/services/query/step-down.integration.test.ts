@@ -8,7 +8,7 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 import { createReaderClient } from '#shared/mongodb.ts';
 import { readConfig } from '#shared/config.ts';
 import { useInstallation } from '#test/hooks.ts';
-import { eventually } from '#test/installation.ts';
+import { eventually } from '#test/eventually.ts';
 import { startReplicaSet, type ReplicaSet } from '../../faults/servers/replica-set.ts';
 
 const installation = useInstallation();

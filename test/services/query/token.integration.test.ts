@@ -3,7 +3,7 @@ import { storeAccessEvent } from '#test/events.ts';
 import { aStore } from '#test/changes.ts';
 import { type Answer, TOKEN_PATH } from '#test/api-client.ts';
 import { useQueryService } from '#test/hooks.ts';
-import { eventually } from '#test/installation.ts';
+import { eventually } from '#test/eventually.ts';
 
 const service = useQueryService({ settings: { TOKEN_LIFETIME_SECONDS: '600' } });
 

@@ -9,7 +9,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { readConfig } from '#shared/config.ts';
 import { createLogger } from '#shared/logging.ts';
 import { useMade } from '#test/hooks.ts';
-import { eventually } from '#test/installation.ts';
+import { eventually } from '#test/eventually.ts';
 import { DEFAULT_TIMEOUTS, quickOnce } from '#test/patience.ts';
 import { startApp, startQueryService } from '#test/query-service.ts';
 import { startRedisProcess } from '#test/redis-process.ts';

@@ -5,7 +5,7 @@ import { describe, expect, it } from 'vitest';
 import { aCoupon, aCustomer, aGroup, anOrder, aStore } from '#test/changes.ts';
 import { useQueryService } from '#test/hooks.ts';
 import { type Answer, remainingOf } from '#test/api-client.ts';
-import { eventually } from '#test/installation.ts';
+import { eventually } from '#test/eventually.ts';
 import { startApp, type RunningApp } from '#test/query-service.ts';
 import { startService } from '#test/service-process.ts';
 import { startMongodbProxy, startRedisProxy } from '#test/server-proxies.ts';

@@ -7,7 +7,7 @@ import { joinGroup } from '#shared/kafka/membership.ts';
 import { changesTopic } from '#shared/events/topics.ts';
 import { createLogger } from '#shared/logging.ts';
 import { useInstallation } from '#test/hooks.ts';
-import { eventually } from '#test/installation.ts';
+import { eventually } from '#test/eventually.ts';
 import { withAdmin } from '#test/topics.ts';
 
 const installation = useInstallation({ partitions: 4 });

@@ -12,7 +12,7 @@ import {
   type Tracing,
   within,
 } from '#shared/tracing.ts';
-import { eventually } from '#test/installation.ts';
+import { eventually } from '#test/eventually.ts';
 import { type OtlpCollector, startOtlpCollector } from '#test/otlp-collector.ts';
 
 const servers = { KAFKA_BROKERS: 'k:9092', MONGODB_URI: 'mongodb://m', REDIS_URL: 'redis://r' };

@@ -1,7 +1,7 @@
 /** Keys, stores and sessions: what Redis, the log and MongoDB know of them. */
 import { controlCollections } from '#shared/access/access-keys.ts';
 import { keyEvent } from '#test/events.ts';
-import { eventually } from '#test/installation.ts';
+import { eventually } from '#test/eventually.ts';
 import { runCommand, runJson } from '../../../services/admin/run-command.ts';
 import type { Drill } from '../drill.ts';
 import { STORE, type Watched } from '../watched.ts';

@@ -5,7 +5,7 @@ import { expect } from 'vitest';
 import { changesTopic } from '#shared/events/topics.ts';
 import { lettersIn } from '#shared/read-models/collections.ts';
 import { orderEvent } from '#test/events.ts';
-import { eventually } from '#test/installation.ts';
+import { eventually } from '#test/eventually.ts';
 import { readModels } from '#test/read-models.ts';
 import type { Drill } from '../drill.ts';
 import { DEAD_LETTER_BYTES, repeat, STORE, type Watched } from '../watched.ts';

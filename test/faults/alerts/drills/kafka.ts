@@ -2,7 +2,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect } from 'vitest';
 import { changesTopic } from '#shared/events/topics.ts';
-import { eventually } from '#test/installation.ts';
+import { eventually } from '#test/eventually.ts';
 import { damageLast, DAMAGES } from '../../servers/damaged-log.ts';
 import { abortHanging, hang } from '../../servers/hanging-transaction.ts';
 import type { Drill } from '../drill.ts';

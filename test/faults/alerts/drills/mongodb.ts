@@ -4,7 +4,7 @@ import { expect } from 'vitest';
 import { COLLECTIONS, STAMPS } from '#shared/read-models/collections.ts';
 import { erasuresIn } from '#shared/read-models/erasures.ts';
 import { orderEvent } from '#test/events.ts';
-import { eventually } from '#test/installation.ts';
+import { eventually } from '#test/eventually.ts';
 import { caughtUp, readModels } from '#test/read-models.ts';
 import { commandAt, failPoint } from '../../servers/replica-set.ts';
 import type { Server } from '../../servers/server.ts';

@@ -5,7 +5,7 @@ import { type EncodedMessage, changesTopic, encodeEvent } from '#shared/events/t
 import { CHECKPOINTS } from '#shared/read-models/collections.ts';
 import { keyEvent, orderMessage } from '#test/events.ts';
 import { useQueryService } from '#test/hooks.ts';
-import { eventually } from '#test/installation.ts';
+import { eventually } from '#test/eventually.ts';
 import { caughtUp } from '#test/read-models.ts';
 import { produceRaw } from '#test/raw-produce.ts';
 import { encodeBatch } from '#test/record-batches.ts';

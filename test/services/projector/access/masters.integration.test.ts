@@ -13,7 +13,7 @@ import {
 import { publishAccess, redisKeys } from '#shared/access/grants.ts';
 import { onlyMaster, type RedisMasters } from '#shared/redis-masters.ts';
 import { useInstallation } from '#test/hooks.ts';
-import { eventually } from '#test/installation.ts';
+import { eventually } from '#test/eventually.ts';
 import { idsIn } from '#test/read-models.ts';
 
 const installation = useInstallation({ oneRedis: true });

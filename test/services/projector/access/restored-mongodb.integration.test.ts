@@ -5,7 +5,7 @@ import { expect, it } from 'vitest';
 import type { Document } from 'mongodb';
 import { controlCollections } from '#shared/access/access-keys.ts';
 import { useQueryService } from '#test/hooks.ts';
-import { eventually } from '#test/installation.ts';
+import { eventually } from '#test/eventually.ts';
 import { runCommand, runJson } from '../../admin/run-command.ts';
 
 const service = useQueryService();

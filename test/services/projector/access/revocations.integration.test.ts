@@ -4,7 +4,7 @@ import { controlCollections } from '#shared/access/access-keys.ts';
 import { hashSecret } from '#shared/access/secrets.ts';
 import { DEAD_LETTERS } from '#shared/read-models/collections.ts';
 import { useQueryService } from '#test/hooks.ts';
-import { eventually } from '#test/installation.ts';
+import { eventually } from '#test/eventually.ts';
 
 const service = useQueryService({ environments: 2 });
 

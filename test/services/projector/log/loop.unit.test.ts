@@ -12,7 +12,7 @@ import { createMetrics } from '#projector/metrics.ts';
 import type { Answer } from '#shared/kafka/fetcher.ts';
 import { type Claim, identityOf, type LastMessage } from '#shared/projection/slice/checkpoint.ts';
 import { type Clock, systemClock } from '#shared/waiting.ts';
-import { eventually } from '#test/installation.ts';
+import { eventually } from '#test/eventually.ts';
 
 const LOG_ENDS = 1_000;
 

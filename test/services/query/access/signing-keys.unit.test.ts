@@ -7,7 +7,7 @@ import { loadSigningKeys, type WatchedKeys, watchSigningKeys } from '#query/acce
 import { createMetrics } from '#query/metrics.ts';
 import { createLogger } from '#shared/logging.ts';
 import { useFolder } from '#test/folder.ts';
-import { eventually } from '#test/installation.ts';
+import { eventually } from '#test/eventually.ts';
 
 const settings = {
   issuer: 'i',

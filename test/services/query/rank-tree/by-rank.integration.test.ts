@@ -6,7 +6,7 @@ import { COLLECTIONS, RANK_NODES, STAMPS } from '#shared/read-models/collections
 import type { RankNode } from '#shared/read-models/rank-tree/nodes.ts';
 import { anOrder, gone } from '#test/changes.ts';
 import { useQueryService } from '#test/hooks.ts';
-import { eventually } from '#test/installation.ts';
+import { eventually } from '#test/eventually.ts';
 import { profiled } from '#test/profiled.ts';
 import { withSmallTrees } from '#test/small-trees.ts';
 

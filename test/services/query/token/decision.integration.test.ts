@@ -8,7 +8,7 @@ import type { AccessKey } from '#shared/access/access-keys.ts';
 import { execute } from '#shared/redis-masters.ts';
 import { useMade, useQueryService } from '#test/hooks.ts';
 import type { Answer } from '#test/api-client.ts';
-import { eventually } from '#test/installation.ts';
+import { eventually } from '#test/eventually.ts';
 import { startApp } from '#test/query-service.ts';
 import { runJson } from '../../admin/run-command.ts';
 

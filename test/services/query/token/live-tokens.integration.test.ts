@@ -3,7 +3,7 @@ import { expect, it } from 'vitest';
 import { nodeFor } from '#shared/redis-masters.ts';
 import type { Answer } from '#test/api-client.ts';
 import { useMade, useQueryService } from '#test/hooks.ts';
-import { eventually } from '#test/installation.ts';
+import { eventually } from '#test/eventually.ts';
 import { startApp } from '#test/query-service.ts';
 import { runJson } from '../../admin/run-command.ts';
 

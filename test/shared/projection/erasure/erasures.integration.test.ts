@@ -15,7 +15,8 @@ import {
 import { erasuresIn } from '#shared/read-models/erasures.ts';
 import { aCustomer, anOrder, gone } from '#test/changes.ts';
 import { useQueryService } from '#test/hooks.ts';
-import { eventually, type Installation } from '#test/installation.ts';
+import { eventually } from '#test/eventually.ts';
+import { type Installation } from '#test/installation.ts';
 import { startSilentProjector } from '#test/projectors.ts';
 import type { TestChange } from '#test/query-service.ts';
 import { caughtUp, erased, readModels } from '#test/read-models.ts';

@@ -9,7 +9,7 @@ import type { LeafTexts, RankNode } from '#shared/read-models/rank-tree/nodes.ts
 import { bytesOfTexts } from '#shared/read-models/search-texts.ts';
 import { aCustomer, gone } from '#test/changes.ts';
 import { useInstallation } from '#test/hooks.ts';
-import { eventually } from '#test/installation.ts';
+import { eventually } from '#test/eventually.ts';
 import { emptyReadModels } from '#test/read-models.ts';
 import { withSmallTrees } from '#test/small-trees.ts';
 import { applyChanges } from '#shared/projection/pipeline/apply.ts';

@@ -8,7 +8,7 @@ import { forSnapshots } from '#shared/mongodb.ts';
 import { RANK_NODES, STAMPS, stampsIn } from '#shared/read-models/collections.ts';
 import { RANK_TREES } from '#shared/read-models/rank-tree/trees.ts';
 import { useQueryService } from '#test/hooks.ts';
-import { eventually } from '#test/installation.ts';
+import { eventually } from '#test/eventually.ts';
 import { type TestChange } from '#test/query-service.ts';
 import { readModels } from '#test/read-models.ts';
 import { withSmallTrees } from '#test/small-trees.ts';
