@@ -28,7 +28,7 @@ describe('settings and secrets of the chart', () => {
   const isOfQuery = (name: string) => /^SIGNING_KEYS|^QUERY_TLS/.test(name);
 
   it('are those of the services; secret ones come only from Secrets', () => {
-    expect(namesOf('settings')).toEqual(
+    expect(namesOf('settings'), 'deploy/helm/store-data/values.schema.json').toEqual(
       settings.filter((name) => !ofTheChart.has(name) && !isSecret(name)),
     );
     expect(namesOf('querySecrets')).toEqual(settings.filter(mayBeSecret));

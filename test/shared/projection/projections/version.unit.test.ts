@@ -24,6 +24,6 @@ test('the documents of all examples match the hash of this version', async () =>
   const found = hash('sha256', BSON.EJSON.stringify(documents)).slice(0, 16);
   expect(
     PROJECTION_HASH,
-    `the projections make other documents: raise PROJECTION_VERSION, PROJECTION_HASH is now ${found}`,
+    `the projections make other documents: in shared/read-models/generation.ts, raise PROJECTION_VERSION once for each release, and set PROJECTION_HASH to ${found}`,
   ).toBe(found);
 });
