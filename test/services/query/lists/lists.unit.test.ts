@@ -2,8 +2,18 @@ import { describe, expect, it } from 'vitest';
 import type { Stamp } from '#shared/read-models/collections.ts';
 import { LISTS } from '#query/lists/lists.ts';
 import { conditionsOf, queryOf, type Wanted } from '#query/lists/request.ts';
-import { flag, oneOf, ofField, optional, repeatable } from '#query/parameters/parameter.ts';
+import { orderFilters } from '#query/parameters/filters.ts';
+import {
+  flag,
+  oneOf,
+  ofField,
+  optional,
+  type Parameter,
+  repeatable,
+} from '#query/parameters/parameter.ts';
 import { Text } from '#shared/records/answer.ts';
+import type { Fields } from '#shared/records/field.ts';
+import { RECORDS } from '#shared/records/records.ts';
 import { searchTerms } from '#query/lists/search-terms.ts';
 
 const created = { created_from: 0 };
@@ -142,6 +152,13 @@ it('a filter of a stored field is a condition on it, if it is given', () => {
   expect(conditionsOf(filters, none)).toBeNull();
   expect(conditionsOf(filters, { ...none, on: false })).toEqual({ active: false });
   expect(conditionsOf(filters, { ...none, status: words })).toEqual({ status: { $in: words } });
+});
+
+it('each filter of orders by a field has `filtered` around that field in shared/records/order.ts', () => {
+  const { fields, more } = RECORDS.order;
+  const all: Fields = { ...fields, ...more };
+  const named = Object.values<Parameter<unknown>>(orderFilters).flatMap(({ field = [] }) => field);
+  expect(named.filter((field) => !all[field]?.isFilter)).toEqual([]);
 });
 
 describe('the strategies that suit', () => {
