@@ -70,7 +70,7 @@ test.each([
 test('a package is refused when its checksum differs, and leaves nothing in the cache', async () => {
   const wanted = makePackage('the server', 'another server');
   await expect(ensurePackage(wanted, context)).rejects.toThrow(
-    'what was fetched is not server 1: server differs',
+    'the download is not server 1: server differs',
   );
   expect(readdirSync(join(folder, 'cache'))).toEqual([]);
 });
