@@ -141,7 +141,7 @@ async function listGenerations(environment: Environment) {
         // leader, or the log is another one.
         lag: lags && sumOfLags(lags),
         projectors: log && (log.groups.get(number)?.members.length ?? 0),
-        // `null` where its database has no marker.
+        // `null` if its database has no marker.
         projection_version: marker?.projection_version ?? null,
         created_at: marker?.created_at ?? null,
       };

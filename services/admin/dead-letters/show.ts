@@ -88,7 +88,7 @@ function reasonInWords({ reason, gathered, detail }: Row): string {
 /** Letters hold up to a mebibyte each. */
 const LETTERS_BATCH = 20;
 
-/** The record that a letter's event is about; `null` where its message cannot be read. */
+/** The record that a letter's event is about; `null` if its message cannot be read. */
 interface About {
   entity: string | null;
   subject: string | null;

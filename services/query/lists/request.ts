@@ -45,7 +45,7 @@ export interface List {
 
 export interface Wanted {
   list: List;
-  /** The facets that pass; `null` where all do. */
+  /** The facets that pass; `null` if all do. */
   facets?: string[] | null;
   bounds?: Partial<Values<typeof createdRange & typeof updatedRange>>;
   search?: SearchTerms | null;
