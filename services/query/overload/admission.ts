@@ -17,7 +17,7 @@ export const MAX_IN_FLIGHT = 64;
  * Of one sender, while others ask beside it and the event loop is busy: as many keep it busy, and
  * more would only delay the others.
  */
-const MAX_BESIDE_OTHERS = 8;
+const MAX_BESIDE_OTHERS = 16;
 /** So long after requests of two senders each of them has others beside it. */
 const BESIDE_MS = 1_000;
 /** The event loop is busy, if it worked for this share of the last window. */

@@ -92,7 +92,7 @@ describe('requests in flight', () => {
 });
 
 describe('requests of a sender with many', () => {
-  const FEW = 8;
+  const FEW = 16;
 
   it('begin a few at a time while others ask too and the event loop is busy, and are not refused', async () => {
     const { begun, many, ask, turns } = start();
