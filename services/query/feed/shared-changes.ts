@@ -82,7 +82,7 @@ type Row = Stamp & {
 const LIMITS: BatchLimits = { underWay: 4, requests: 16 };
 /** A read that exceeds one document is tried again with a fraction of the limit. */
 const LIMIT_DIVISOR = 4;
-/** With a lower limit, records are so large that none is read for nothing. */
+/** If no more fit into a read, records are so large that none is read for nothing. */
 const FEW = 5;
 
 export class SharedChanges {
@@ -113,8 +113,9 @@ export class SharedChanges {
     try {
       return await this.#readOnce(
         await Promise.all(
+          // A small page has a low limit too, which says nothing about its records.
           requests.map(async (request) =>
-            request.limit <= FEW ? this.#narrowed(request) : request,
+            request.limit <= Math.min(FEW, request.pageSize) ? this.#narrowed(request) : request,
           ),
         ),
       );
