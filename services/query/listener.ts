@@ -60,7 +60,10 @@ interface ClientConnection {
 export class ClientConnections {
   /** Whether each closes with its next answer. */
   isEnding = false;
+  /** By the addresses of their ends, which TLS and the socket below it share. */
   readonly #open = new Map<string, ClientConnection>();
+  /** By the socket that requests name: the search by addresses costs a fiftieth of an answer. */
+  readonly #ofSocket = new WeakMap<Socket, ClientConnection>();
 
   add(socket: Socket): void {
     const peer = peerOf(socket);
@@ -74,11 +77,18 @@ export class ClientConnections {
 
   begin(...[request, response]: Parameters<RequestListener>): void {
     if (this.isEnding) response.setHeader('connection', 'close');
-    const connection = this.#open.get(peerOf(request.socket));
+    const connection = this.#ofSocket.get(request.socket) ?? this.#use(request.socket);
     if (connection === undefined) return;
-    connection.isUsed = true;
     connection.requests.add(request);
-    response.once('close', () => connection.requests.delete(request));
+    response.on('close', () => connection.requests.delete(request));
+  }
+
+  #use(socket: Socket): ClientConnection | undefined {
+    const connection = this.#open.get(peerOf(socket));
+    if (connection === undefined) return undefined;
+    connection.isUsed = true;
+    this.#ofSocket.set(socket, connection);
+    return connection;
   }
 
   closeIdle(): void {

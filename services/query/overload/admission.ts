@@ -14,8 +14,8 @@ import { UnreadAnswers } from './unread.ts';
  */
 export const MAX_IN_FLIGHT = 64;
 /**
- * Of one sender, while others ask beside it and the event loop is busy: as many keep it busy, and
- * more would only delay the others.
+ * Of a sender that has half of all in flight, while others ask beside it and the event loop is
+ * busy: as many keep it busy, and more would only delay the others.
  */
 const MAX_BESIDE_OTHERS = 16;
 /** So long after requests of two senders each of them has others beside it. */
@@ -237,6 +237,7 @@ export class Admission {
   #isHeldBack(requests: number): boolean {
     return (
       requests >= MAX_BESIDE_OTHERS &&
+      2 * requests >= this.#inFlight.size &&
       this.#isBusy &&
       performance.now() - this.#changedAt < BESIDE_MS
     );
@@ -267,7 +268,7 @@ export class Admission {
   }
 
   #accept(entry: AdmittedRequest): void {
-    entry.response.once('close', () => {
+    entry.response.on('close', () => {
       entry.isOver = true;
       this.#leave(entry);
     });

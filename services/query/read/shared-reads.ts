@@ -170,10 +170,15 @@ export class SharedReads {
     }
     const read =
       (this.#readsByKind.get(kind) as ReadOne<R, T> | undefined) ??
-      batched((requests) => readMany(this.source, requests), limits, JSON.stringify);
+      batched((requests) => readMany(this.source, requests), limits, keyOf);
     this.#readsByKind.set(kind, read);
     return view.withDeadline((signal) => read(request, signal));
   }
+}
+
+/** Equal requests have equal keys. */
+function keyOf(request: unknown): string {
+  return typeof request === 'string' ? request : JSON.stringify(request);
 }
 
 /** Ids of stores hold no slash, so that the id of a stamp is never that of a document. */

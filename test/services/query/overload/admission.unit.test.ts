@@ -100,7 +100,7 @@ describe('requests of a sender with many', () => {
     ask('modest');
     const greedy = many(MAX_IN_FLIGHT, 'greedy');
     // Many in all: requests that wait so long are refused otherwise.
-    const modest = Array.from({ length: FEW }, (_, sender) => ask(`modest ${sender}`));
+    const modest = Array.from({ length: FEW / 2 }, (_, sender) => ask(`modest ${sender}`));
     pass(LATENCY_MS);
     end([...begun]);
     await turns(10);
@@ -126,6 +126,16 @@ describe('requests of a sender with many', () => {
     ask(other);
     pass(LATENCY_MS);
     const greedy = many(MAX_IN_FLIGHT - 1, 'greedy');
+    await turns(10);
+    expect(begun.filter((response) => greedy.includes(response))).toEqual(greedy);
+  });
+
+  it('begin while others have more in flight than it, though all are busy', async () => {
+    const { begun, many, ask, turns } = start();
+    busyShare = 1;
+    for (let sender = 0; sender < 2 * FEW; sender += 1) ask(`modest ${sender}`);
+    const greedy = many(2 * FEW, 'greedy');
+    pass(LATENCY_MS);
     await turns(10);
     expect(begun.filter((response) => greedy.includes(response))).toEqual(greedy);
   });
