@@ -10,7 +10,7 @@ import { TreeCache } from '#shared/projection/rank-tree/loaded-tree.ts';
 import {
   applyWithCheckpoint,
   claimCheckpoint,
-  whereIs,
+  isHere,
 } from '#shared/projection/slice/checkpoint.ts';
 import { Epochs } from '#shared/projection/slice/epochs.ts';
 import { Assignment } from '#projector/log/assignment.ts';
@@ -158,7 +158,7 @@ export class Projector implements Host {
             clock,
             newOwner: () => `${about} ${random.id()}`,
           }),
-        whereIs,
+        isHere,
         commit: async (claim, slice) => {
           const { position } = claim;
           const { given } = await applyWithCheckpoint(

@@ -9,9 +9,6 @@ import type { Clock } from '#shared/waiting.ts';
 import type { PartitionLoop } from './loop.ts';
 import { isFenced } from './slice-writer.ts';
 
-/** How long a partition that is assigned to us again waits for its previous slice. */
-const MAX_ENDING_MS = 1_000;
-
 export class Assignment {
   readonly #createLoop: (partition: number) => PartitionLoop;
   readonly #clock: Clock;
@@ -68,40 +65,19 @@ export class Assignment {
     await Promise.all(this.#loops.values().map(({ ended }) => ended));
   }
 
-  /** Replaces the assignment. The loops of partitions that stay ours continue. */
+  /**
+   * Replaces the assignment. The loops of partitions that stay ours continue: one that lost its
+   * checkpoint meanwhile is fenced, and claims again.
+   */
   assign(partitions: readonly number[]): void {
     const former = this.#loops;
-    this.#loops = new Map();
-    for (const [partition, loop] of former) {
-      if (partitions.includes(partition) && loop.continues) this.#loops.set(partition, loop);
-      else loop.revoke();
-    }
-    for (const [partition, loop] of this.#loops) void this.#replaceIfClaimed(partition, loop);
-    for (const partition of partitions)
-      if (!this.#loops.has(partition)) this.#begin(partition, former.get(partition));
-  }
-
-  /**
-   * Between two assignments to us another projector may have claimed the partition: then we claim
-   * it again.
-   */
-  async #replaceIfClaimed(partition: number, loop: PartitionLoop): Promise<void> {
-    if (!(await loop.isClaimedByOther()) || this.#loops.get(partition) !== loop) return;
-    loop.revoke();
-    this.#begin(partition, loop);
-  }
-
-  /** Claiming kills the previous owner's transaction. If that owner is us, let it finish first. */
-  #begin(partition: number, former: PartitionLoop | undefined): void {
-    const loop = this.#createLoop(partition);
-    this.#loops.set(partition, loop);
-    void this.#waitForEnd(former).then(() => loop.run());
-  }
-
-  async #waitForEnd(former: PartitionLoop | undefined): Promise<void> {
-    if (former === undefined) return;
-    const ended = new AbortController();
-    void former.ended.then(() => ended.abort());
-    await this.#clock.sleep(MAX_ENDING_MS, ended.signal);
+    this.#loops = new Map(
+      partitions.map((partition) => [
+        partition,
+        former.get(partition) ?? this.#createLoop(partition),
+      ]),
+    );
+    for (const [partition, loop] of this.#loops) if (!former.has(partition)) void loop.run();
+    for (const [partition, loop] of former) if (!this.#loops.has(partition)) loop.revoke();
   }
 }

@@ -6,7 +6,7 @@ import type { Answer, Wanted } from '#shared/kafka/fetcher.ts';
 import type { LogMessage, UnreadableBatch, UnreadableReason } from '#shared/kafka/message.ts';
 import type { PartitionBounds } from '#shared/kafka/positions.ts';
 import type { Logger } from '#shared/logging.ts';
-import type { Claim, ClaimState, Slice, SliceLimits } from '#shared/projection/slice/checkpoint.ts';
+import type { Claim, Slice, SliceLimits } from '#shared/projection/slice/checkpoint.ts';
 import type { Clock } from '#shared/waiting.ts';
 import type { Permits } from './scheduler.ts';
 
@@ -34,7 +34,8 @@ export interface PartitionStore {
    * @throws {StoreDataError} `fenced` when the previous claim is no longer the owner's.
    */
   claim: (former: Claim | null) => Promise<Claim>;
-  whereIs: (claim: Claim) => Promise<ClaimState>;
+  /** Whether the checkpoint is the claim's, and where that left it. */
+  isHere: (claim: Claim) => Promise<boolean>;
   commit: CommitSlice;
   /**
    * Moves the claim behind a slice of one message, which becomes a dead letter without being read.

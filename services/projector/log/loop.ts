@@ -2,20 +2,21 @@
  * One partition during one assignment. A new assignment makes a new loop, whose claim fences the
  * old one. It is in one state at a time:
  *
- * | state     | what it does                                      | what ends it                                                   |
- * | --------- | ------------------------------------------------- | -------------------------------------------------------------- |
- * | claiming  | claims the checkpoint                             | claimed: checking                                              |
- * | checking  | checks that the log reaches the checkpoint        | it does: following                                             |
- * | following | waits for messages that continue the applied log  | they came: writing                                             |
- * | writing   | writes them, slice by slice                       | all written: following; failed several times: resting          |
- * | deciding  | waits before a damaged batch                      | an operator's decision, or time to read it again: claiming     |
- * | replaying | waits, since continuing would lose events         | an operator removed the checkpoint: claiming                   |
- * | fenced    | waits, since the checkpoint has another owner     | the group confirmed that the partition is ours: claiming       |
- * | resting   | pauses after any other failure                    | time: claiming                                                 |
- * | stopped   | nothing                                           | nothing                                                        |
+ * | state     | what it does                                      | what ends it                                              |
+ * | --------- | ------------------------------------------------- | --------------------------------------------------------- |
+ * | claiming  | claims the checkpoint                             | claimed: checking                                         |
+ * | checking  | checks that the log reaches the checkpoint        | it does: following                                        |
+ * | following | waits for messages that continue the applied log  | they came: writing                                        |
+ * | writing   | writes the next slice                             | all written: following; failed several times: resting     |
+ * | deciding  | pauses before a damaged batch                     | time: claiming, until it is whole, or an operator skips it |
+ * | replaying | pauses, since continuing would lose events        | time: claiming, until an operator removes the checkpoint  |
+ * | fenced    | waits, since the claim is no longer the owner's   | the group confirmed that the partition is ours: checking  |
+ * | resting   | pauses after any other failure                    | time: claiming                                            |
+ * | stopped   | nothing                                           | nothing                                                   |
  *
  * An error leads from each state to fenced, to replaying (the log is another one, or begins too
- * late) or to resting.
+ * late) or to resting. Whatever is claimed again is checked again: so one way leads out of every
+ * pause.
  */
 import { describeError, StoreDataError } from '#shared/errors.ts';
 import {
@@ -24,6 +25,7 @@ import {
   type LogMessage,
   offsetsInWords,
   type UnreadableBatch,
+  type UnreadableReason,
 } from '#shared/kafka/message.ts';
 import type { PartitionBounds } from '#shared/kafka/positions.ts';
 import { FailureTracker } from '#shared/logging.ts';
@@ -31,7 +33,6 @@ import {
   type Claim,
   isSameIdentity,
   isSameMessage,
-  type ClaimState,
   sliceLength,
   type SliceLimits,
 } from '#shared/projection/slice/checkpoint.ts';
@@ -54,18 +55,15 @@ const MAX_REST_MS = 3_000;
 const MAX_CLAIM_PAUSE_MS = 3_000;
 /** How long the log may be quiet before the log and the checkpoint are checked. */
 const QUIET_MS = 10_000;
-/** How often a stopped partition polls for an operator's decision. */
-const DECISION_POLL_MS = 1_000;
-/** How often it reads the damaged batch again: another broker may have it whole. */
-const READ_AGAIN_MS = 30_000;
+/** The pause of a stopped partition: then its checkpoint, its log and decisions are read again. */
+const STOPPED_MS = 3_000;
 
+type Writing = { name: 'writing'; feed: Feed; taken: Taken; attempts: number };
 type State =
   | { name: 'claiming' | 'checking' | 'fenced' | 'stopped' }
   | { name: 'following'; feed: Feed }
-  | { name: 'writing'; feed: Feed; taken: Taken }
-  | { name: 'deciding'; batch: UnreadableBatch }
-  | { name: 'replaying'; error: StoreDataError }
-  | { name: 'resting'; ms: number };
+  | Writing
+  | { name: 'deciding' | 'replaying' | 'resting'; ms: number };
 
 const CLAIMING: State = { name: 'claiming' };
 
@@ -80,6 +78,8 @@ export class PartitionLoop {
   /** The last claim, which the next one names. */
   #claim: Claim | null = null;
   readonly #unclaimed = new FailureTracker();
+  /** Stops in a row before something was applied. */
+  readonly #stops = new FailureTracker();
   /** Failures in a row before the log was followed. */
   #failures = 0;
   /** Pauses in a row after which a slice failed again. */
@@ -99,14 +99,6 @@ export class PartitionLoop {
     return this.#claim?.position ?? null;
   }
 
-  /**
-   * Whether it continues when the partition is assigned to us again; otherwise another loop claims
-   * it.
-   */
-  get continues(): boolean {
-    return !this.#isOver && this.#state.name !== 'fenced';
-  }
-
   /** Lets `run` end after the current transaction. */
   stop(): void {
     this.#over.abort();
@@ -119,13 +111,6 @@ export class PartitionLoop {
     this.stop();
     this.#options.permits.noteLag(null);
     this.#options.report.end();
-  }
-
-  /** Whether another owner has claimed the partition since; `false` if that is unknown. */
-  async isClaimedByOther(): Promise<boolean> {
-    const claim = this.#claim;
-    if (claim === null || !this.continues) return false;
-    return (await this.#whereIs(claim)) === 'not ours' && this.#claim === claim;
   }
 
   /**
@@ -175,15 +160,14 @@ export class PartitionLoop {
       case 'following':
         return this.#follow(state.feed);
       case 'writing':
-        return (await this.#write(state.taken)) ?? { name: 'following', feed: state.feed };
-      case 'deciding':
-        return this.#decide(state.batch);
-      case 'replaying':
-        return this.#awaitReplay(state.error);
+        return this.#write(state);
       case 'fenced':
         await this.#options.confirmed(this.#over.signal);
         if (!this.#isOver) await this.#claimCheckpoint(null);
+        this.#noteContinues();
         return { name: 'checking' };
+      case 'deciding':
+      case 'replaying':
       case 'resting':
         await this.#sleep(state.ms);
         return CLAIMING;
@@ -196,7 +180,11 @@ export class PartitionLoop {
     // Others do not wait for a stopped partition's backlog.
     this.#options.permits.noteLag(null);
     if (error instanceof StoreDataError && error.code === 'history_lost')
-      return { name: 'replaying', error };
+      return this.#pauseStopped(
+        'replaying',
+        { error: error.message },
+        'continuing would lose events',
+      );
     const failures = this.#unclaimed.failed(this.#options.clock.now());
     if (failures !== null && !this.#isOver) {
       const words =
@@ -243,7 +231,7 @@ export class PartitionLoop {
       case undefined:
         return (await this.#checkQuietLog(feed)) ? following : CLAIMING;
       case 'take':
-        return { name: 'writing', feed, taken: found.taken };
+        return { name: 'writing', feed, taken: found.taken, attempts: 0 };
       case 'doubt':
         await this.#checkBounds(feed.continuity);
         return following;
@@ -254,45 +242,32 @@ export class PartitionLoop {
     throw replacedLog(this.#options, feed.continuity.last?.offset);
   }
 
-  /** @returns what interrupts following the log, or `null`. */
-  async #write(taken: Taken): Promise<State | null> {
-    const { messages } = taken;
-    let failures = 0;
-    for (
-      let index = this.#indexOfPosition(taken);
-      (this.position ?? 0) < taken.next && !this.#isOver;
-    ) {
-      if (index === -1) {
-        this.#options.logger.warn(
-          { position: this.position },
-          'the checkpoint is not at this batch: it is read again',
-        );
-        return CLAIMING;
-      }
-      const damaged = damagedBatch(messages[index] ?? {});
-      if (damaged !== undefined) return this.#skip(taken, index, damaged);
-      const written = await this.#writeNext(taken, index);
-      if (typeof written === 'number') {
-        index = written;
-        failures = 0;
-        continue;
-      }
-      failures += 1;
-      if (failures >= QUICK_ATTEMPTS[written]) return this.#rest();
-      await this.#sleep(RETRY_MS * Math.min(failures, 3));
-      if (this.#isOver) break;
-      // The failed commit may have happened: the checkpoint says so.
-      await this.#claimCheckpoint(this.#claim);
-      index = this.#indexOfPosition(taken);
+  /** Writes the next slice. @returns the same state while there are more. */
+  async #write(writing: Writing): Promise<State> {
+    const { feed, taken, attempts } = writing;
+    if ((this.position ?? 0) >= taken.next) return { name: 'following', feed };
+    const index = this.#indexOfPosition(taken);
+    if (index === -1) {
+      this.#options.logger.warn(
+        { position: this.position },
+        'the checkpoint is not at this batch: it is read again',
+      );
+      return CLAIMING;
     }
-    return null;
+    const damaged = damagedBatch(taken.messages[index] ?? {});
+    if (damaged !== undefined) return this.#skip(taken, index, damaged);
+    const outcome = await this.#writeNext(taken, index);
+    if (outcome === 'written') return { ...writing, attempts: 0 };
+    const failures = attempts + 1;
+    if (failures >= QUICK_ATTEMPTS[outcome]) return this.#rest();
+    await this.#sleep(RETRY_MS * Math.min(failures, 3));
+    // The failed commit may have happened: the checkpoint says so.
+    if (!this.#isOver) await this.#claimCheckpoint(this.#claim);
+    return { ...writing, attempts: failures };
   }
 
-  /**
-   * Writes one slice of a batch, and prepares the messages behind it meanwhile.
-   * @returns the index behind it, or how it failed.
-   */
-  async #writeNext({ messages, next, logEnd }: Taken, index: number): Promise<number | Failed> {
+  /** Writes one slice of a batch, and prepares the messages behind it meanwhile. */
+  async #writeNext({ messages, next, logEnd }: Taken, index: number): Promise<'written' | Failed> {
     const permit = await this.#options.permits.next(this.#over.signal);
     try {
       if (this.#isOver) return 'failed';
@@ -306,9 +281,8 @@ export class PartitionLoop {
       const outcome = await this.#withSession(async () =>
         this.#claim === null ? 'failed' : this.#writer.write(this.#claim, slice),
       );
-      if (outcome !== 'written') return outcome;
-      this.#noteApplied(following, logEnd);
-      return end;
+      if (outcome === 'written') this.#noteApplied(following, logEnd);
+      return outcome;
     } finally {
       permit.end();
     }
@@ -328,8 +302,8 @@ export class PartitionLoop {
   }
 
   #noteApplied(position: number, logEnd: number): void {
-    const { clock, report, logger } = this.#options;
-    report.stopped(false);
+    const { clock, logger } = this.#options;
+    this.#noteContinues();
     if (this.#assignedAt !== null) {
       logger.info(
         { position, sinceAssignmentMs: Math.round(clock.now() - this.#assignedAt) },
@@ -347,10 +321,10 @@ export class PartitionLoop {
    */
   async #skip(taken: Taken, index: number, damaged: UnreadableBatch): Promise<State> {
     const to = await this.#options.store.skippedTo(damaged);
-    if (to === null) return { name: 'deciding', batch: damaged };
+    if (to === null) return this.#stopBefore(damaged);
     const skipped = Object.assign({}, taken.messages[index], { unreadable: { ...damaged, to } });
     const written = await this.#writeNext({ ...taken, messages: [skipped], next: to + 1 }, 0);
-    if (typeof written === 'string') return this.#rest();
+    if (written !== 'written') return this.#rest();
     const { from, reason } = damaged;
     this.#options.logger.warn({ from, to, reason }, 'a damaged batch is skipped');
     return CLAIMING;
@@ -376,10 +350,11 @@ export class PartitionLoop {
   async #checkQuietLog(feed: Feed): Promise<boolean> {
     const claim = this.#claim;
     if (claim === null) return false;
-    const place = await this.#whereIs(claim);
-    if (place === 'here') this.#options.report.progress();
+    // An absent MongoDB says nothing.
+    const isHere = await this.#options.store.isHere(claim).catch(() => true);
+    if (isHere) this.#options.report.progress();
     if (this.#isOver || !feed.isEmpty) return true;
-    if (place !== 'here') {
+    if (!isHere) {
       const { position } = claim;
       this.#options.logger.warn(
         { position },
@@ -412,54 +387,37 @@ export class PartitionLoop {
    */
   async #continueWithoutProof(feed: Feed, batch: UnreadableBatch): Promise<State> {
     const to = isDamaged(batch) ? await this.#options.store.skippedTo(batch) : batch.to;
-    if (to === null) return { name: 'deciding', batch };
+    if (to === null) return this.#stopBefore(batch);
     feed.continuity.giveUpProof();
     return { name: 'following', feed };
   }
 
-  /**
-   * Stops until an operator removes the checkpoint, so that the log is applied from its beginning.
-   */
-  async #awaitReplay(error: StoreDataError): Promise<State> {
-    const { logger, report } = this.#options;
-    report.stopped(true);
-    logger.fatal({ error: error.message }, 'partition stopped: continuing would lose events');
-    while (!this.#isOver) {
-      await this.#sleep(DECISION_POLL_MS);
-      if (this.#claim === null || (await this.#whereIs(this.#claim)) !== 'gone') continue;
-      report.stopped(false);
-      logger.warn({}, 'the checkpoint was removed: the log is applied from its beginning');
-      await this.#claim.session.endSession();
-      this.#claim = null;
-      break;
-    }
-    return CLAIMING;
-  }
-
-  /**
-   * Stops before a damaged batch until an operator skips it, or until it is time to read it again.
-   */
-  async #decide(batch: UnreadableBatch): Promise<State> {
-    const { topic, partition, report, logger, store, clock, permits } = this.#options;
+  #stopBefore(batch: UnreadableBatch): State {
+    const { topic, partition } = this.#options;
     const { from, reason, detail } = batch;
-    permits.noteLag(null);
-    // Shown until something behind it is applied.
-    report.stopped(true, reason);
-    logger.fatal(
-      { offset: from, reason, error: detail },
-      `partition stopped: the record batch of the offsets ${offsetsInWords(batch)} cannot be read; ` +
-        `"store-data dead-letters skip --topic ${topic} --partition ${partition} --offset ${from}" continues behind it`,
-    );
-    for (const since = clock.now(); clock.now() - since < READ_AGAIN_MS && !this.#isOver;) {
-      await this.#sleep(DECISION_POLL_MS);
-      if ((await store.skippedTo(batch).catch(() => null)) !== null) break;
-    }
-    return CLAIMING;
+    const words =
+      `the record batch of the offsets ${offsetsInWords(batch)} cannot be read; ` +
+      `"store-data dead-letters skip --topic ${topic} --partition ${partition} --offset ${from}" continues behind it`;
+    return this.#pauseStopped('deciding', { offset: from, reason, error: detail }, words, reason);
   }
 
-  /** `here` if MongoDB does not answer. */
-  #whereIs(claim: Claim): Promise<ClaimState> {
-    return this.#options.store.whereIs(claim).catch(() => 'here' as const);
+  /** Shown until something is applied, or another claim begins. */
+  #pauseStopped(
+    name: 'deciding' | 'replaying',
+    facts: object,
+    why: string,
+    reason?: UnreadableReason,
+  ): State {
+    const { permits, report, logger, clock } = this.#options;
+    permits.noteLag(null);
+    report.stopped(true, reason);
+    if (this.#stops.failed(clock.now()) !== null) logger.fatal(facts, `partition stopped: ${why}`);
+    return { name, ms: STOPPED_MS };
+  }
+
+  #noteContinues(): void {
+    this.#stops.end();
+    this.#options.report.stopped(false);
   }
 
   async #withSession<R>(work: () => Promise<R>): Promise<R> {

@@ -6,7 +6,7 @@ import { giveUpSlice, type LetterLimits } from '#shared/projection/dead-letters/
 import {
   type Claim,
   claimCheckpoint,
-  whereIs,
+  isHere,
   type Slice,
 } from '#shared/projection/slice/checkpoint.ts';
 import type { DeadLetter } from '#shared/read-models/collections.ts';
@@ -97,7 +97,7 @@ export function loopFactory(
           await checkDatabase();
           return claimCheckpoint(db, topic, partition, former);
         },
-        whereIs,
+        isHere,
         commit,
         giveUp,
         givesUp: target.givesUp,

@@ -251,7 +251,7 @@ export async function holdCheckpoint(claim: Claim, clock = systemClock): Promise
 }
 
 function fenced(id: string): StoreDataError {
-  return new StoreDataError('fenced', `${id} has another owner`);
+  return new StoreDataError('fenced', `${id} has another owner, or is gone`);
 }
 
 export async function readTopicCheckpoints(
@@ -272,14 +272,7 @@ export async function readPositions(
   return new Map([...found].map(([partition, { position }]) => [partition, position]));
 }
 
-export type ClaimState = 'here' | 'elsewhere' | 'not ours' | 'gone';
-
-/** `elsewhere`: the same owner, another position, as after a restored backup. */
-export async function whereIs(claim: Claim): Promise<ClaimState> {
-  const stored = await claim.checkpoints.findOne({ _id: claim.id }, { maxTimeMS: 5_000 });
-  if (stored === null) return 'gone';
-  if (stored.owner !== claim.owner) return 'not ours';
-  const isHere =
-    stored.position === claim.position && isSameIdentity(stored.last_message, claim.lastMessage);
-  return isHere ? 'here' : 'elsewhere';
+/** Whether a checkpoint is its claim's, and where that left it: a restored backup may have another. */
+export async function isHere(claim: Claim): Promise<boolean> {
+  return (await claim.checkpoints.findOne(placeOf(claim), { maxTimeMS: 5_000 })) !== null;
 }

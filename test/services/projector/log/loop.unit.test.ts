@@ -55,7 +55,7 @@ async function following(
       skippedTo: () => Promise.resolve(null),
       claim: () =>
         Promise.resolve({ id: 't/0', owner: 'me', session, position, lastMessage } as Claim),
-      whereIs: () => Promise.resolve('here'),
+      isHere: () => Promise.resolve(true),
       commit: async (claim, { next, messages }) => {
         await apply();
         claim.position = position = next;

@@ -54,7 +54,7 @@ function makeWriter(error: Error, { givesUp = true, skipped = null as number | n
     },
     store: {
       claim: unused,
-      whereIs: unused,
+      isHere: unused,
       commit: async () => {
         throw error;
       },
