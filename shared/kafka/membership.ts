@@ -24,7 +24,7 @@ export interface MembershipOptions {
   rebalanceTimeoutMs: number;
   /** The topic's partitions, for the leader of the group. */
   partitions: () => number[];
-  /** Our partitions and positions, which a new assignment keeps. */
+  /** Our partitions and positions, -1 for an unknown one: a new assignment keeps them. */
   owned: () => Positions;
   /** Called with each assignment; with an empty one as soon as the group no longer knows us. */
   assigned: (partitions: number[]) => void;
@@ -43,10 +43,6 @@ export interface Membership {
   confirmed: (signal: AbortSignal) => Promise<void>;
   /** Joins again, so that new partitions are assigned. */
   rejoin: () => void;
-  /**
-   * Commits positions, for tools that show lag. Failures are only logged: nothing depends on it.
-   */
-  commit: (positions: Positions) => Promise<void>;
   /** Leaves the group. */
   stop: () => Promise<void>;
 }
@@ -71,6 +67,7 @@ export function joinGroup(options: MembershipOptions): Membership {
   let coordinator: Broker | null = null;
   let memberId = '';
   let member: Member | null = null;
+  const committed = new Map<number, number>();
 
   /** Joins, and leads if it is chosen: the leader deals out the partitions. */
   async function join(): Promise<Member> {
@@ -114,6 +111,7 @@ export function joinGroup(options: MembershipOptions): Membership {
       waiting = [];
       try {
         coordinator ??= await cluster.findGroupCoordinator({ groupId });
+        await commit(coordinator, own);
         await coordinator.heartbeat(own);
         noteAnswer();
         for (const resolve of confirmed) resolve();
@@ -124,6 +122,21 @@ export function joinGroup(options: MembershipOptions): Membership {
         await waitAfter(error);
         nudge.abort();
       }
+    }
+  }
+
+  /** For tools that show lag. Nothing depends on it. */
+  async function commit(to: Broker, own: Member): Promise<void> {
+    const moved = [...owned()].filter(
+      ([partition, position]) => position >= 0 && committed.get(partition) !== position,
+    );
+    if (moved.length === 0) return;
+    const offsets = moved.map(([partition, position]) => ({ partition, offset: String(position) }));
+    try {
+      await to.offsetCommit({ ...own, topics: [{ topic, partitions: offsets }] });
+      for (const [partition, position] of moved) committed.set(partition, position);
+    } catch (error) {
+      logger.debug({ error: describeError(error) }, 'offsets not committed');
     }
   }
 
@@ -160,8 +173,9 @@ export function joinGroup(options: MembershipOptions): Membership {
         else if (!stopped.signal.aborted) return failure.reject(error);
       }
     }
-    if (memberId !== '')
-      await coordinator?.leaveGroup({ groupId, memberId }).catch(() => undefined);
+    if (coordinator === null || memberId === '') return;
+    if (member !== null) await commit(coordinator, member);
+    await coordinator.leaveGroup({ groupId, memberId }).catch(() => undefined);
   }
 
   const running = run();
@@ -174,19 +188,6 @@ export function joinGroup(options: MembershipOptions): Membership {
         nudge.abort();
       }),
     rejoin: () => rejoining.abort(),
-    commit: async (positions) => {
-      if (coordinator === null || member === null || positions.size === 0) return;
-      const committed = [...positions].map(([partition, offset]) => ({
-        partition,
-        offset: String(offset),
-      }));
-      try {
-        await coordinator.offsetCommit({ ...member, topics: [{ topic, partitions: committed }] });
-      } catch (error) {
-        logger.debug({ error: describeError(error) }, 'offsets not committed');
-        nudge.abort();
-      }
-    },
     stop: async () => {
       stopped.abort();
       await running;

@@ -214,6 +214,7 @@ export class Projector implements Host {
 
 const NO_REPORT: PartitionReport = {
   lag: () => undefined,
+  bounds: () => undefined,
   progress: () => undefined,
   stopped: () => undefined,
   failing: () => undefined,

@@ -3,7 +3,7 @@
  * revokes and starts loops.
  */
 import type { ClientSession } from 'mongodb';
-import type { LogBounds } from '#shared/kafka/positions.ts';
+import type { KnownBounds } from '#shared/kafka/cluster.ts';
 import { holdCheckpoint, runInTransaction } from '#shared/projection/slice/checkpoint.ts';
 import type { Clock } from '#shared/waiting.ts';
 import type { PartitionLoop } from './loop.ts';
@@ -23,7 +23,7 @@ export class Assignment {
     return [...this.#loops.keys()];
   }
 
-  noteBounds(bounds: LogBounds): void {
+  noteBounds(bounds: KnownBounds['bounds']): void {
     for (const [partition, loop] of this.#loops) {
       const known = bounds.get(partition);
       if (known !== undefined) loop.noteBounds(known);

@@ -33,8 +33,6 @@ export interface RunningConsumer extends Pick<Assignment, 'partitions' | 'runBet
 const READ_BYTES = { most: 1_400_000, least: 100_000, together: 12_000_000 };
 /** How often the bounds of the log are read, and new partitions noticed. */
 const BOUNDS_MS = 10_000;
-/** Offsets are committed for all partitions together, not with every slice. */
-const COMMIT_MS = 250;
 const LIVE_MS = 120_000;
 
 /**
@@ -81,7 +79,6 @@ export async function startConsumer(parts: Parts, target: Target): Promise<Runni
     limits: letters.limits,
     readBytes: Math.min(config.projector.sliceBytes, readBytesOf(brokers.partitions().length)),
     confirmed: (signal) => membership.confirmed(signal),
-    moved: () => commits.schedule(),
     logOf: (partition) => ({
       bounds: async () => {
         const bounds = (await readBounds()).bounds.get(partition);
@@ -97,7 +94,6 @@ export async function startConsumer(parts: Parts, target: Target): Promise<Runni
     }),
   });
   const assignment = new Assignment(loops, systemClock);
-  const gauges = partitionGauges(metrics, labels);
   const membership = joinGroup({
     cluster: await connect(),
     groupId: target.groupId,
@@ -108,22 +104,17 @@ export async function startConsumer(parts: Parts, target: Target): Promise<Runni
     owned: () => assignment.positions(),
     assigned: (partitions) => {
       assignment.assign(partitions);
-      gauges.showOnly(partitions);
       metrics.assignments.inc(labels);
     },
     answered: connection.answered,
     logger,
   });
   membership.failed.catch(failure.reject);
-  const commits = scheduled(COMMIT_MS, () =>
-    membership.commit(new Map([...assignment.positions()].filter(([, position]) => position >= 0))),
-  );
   let known = brokers.partitions().length;
   const watching = new PeriodicTask({
     run: async () => {
       const { bounds } = await readBounds();
       assignment.noteBounds(bounds);
-      gauges.noteBounds(bounds);
       if (brokers.partitions().length > known) membership.rejoin();
       known = brokers.partitions().length;
     },
@@ -139,74 +130,10 @@ export async function startConsumer(parts: Parts, target: Target): Promise<Runni
     stop: async () => {
       try {
         await assignment.stop();
-        commits.flush();
         await Promise.all([membership.stop(), watching.stop()]);
       } finally {
         assignment.assign([]);
-        gauges.showOnly([]);
         await running.disposeAsync();
-      }
-    },
-  };
-}
-
-/**
- * Work that is done once for all calls within a time, and never twice at once: a silent broker
- * holds it up.
- */
-function scheduled(afterMs: number, work: () => Promise<void>) {
-  let timer: NodeJS.Timeout | undefined;
-  let underWay = Promise.resolve();
-  const run = () => {
-    underWay = underWay.then(() => {
-      timer = undefined;
-      return work();
-    });
-  };
-  return {
-    schedule: () => void (timer ??= setTimeout(run, afterMs).unref()),
-    /** Does now what is scheduled. */
-    flush() {
-      if (timer === undefined) return;
-      clearTimeout(timer);
-      run();
-    },
-  };
-}
-
-/**
- * The metrics of our partitions, without those that others own now. While Kafka is away nothing is
- * assigned, and the last lag stays.
- */
-function partitionGauges(
-  metrics: ProjectorMetrics,
-  labels: Record<'topic' | 'generation', string>,
-) {
-  let shown = new Set<number>();
-  /** By partition, where readers of committed messages end, and since when. */
-  const stable = new Map<number, { end: number; since: number }>();
-  return {
-    showOnly(partitions: readonly number[]) {
-      const now = new Set(partitions);
-      const { lag, progress, openTransaction } = metrics;
-      for (const partition of shown.difference(now)) {
-        stable.delete(partition);
-        for (const gauge of [lag, progress, openTransaction.messages, openTransaction.seconds]) {
-          gauge.remove({ ...labels, partition });
-        }
-      }
-      shown = now;
-    },
-    noteBounds(bounds: KnownBounds['bounds']) {
-      const now = performance.now();
-      for (const [partition, { end, highWatermark }] of bounds) {
-        if (!shown.has(partition)) continue;
-        const hidden = Math.max(0, highWatermark - end);
-        const before = stable.get(partition);
-        const since = hidden > 0 && before?.end === end ? before.since : now;
-        stable.set(partition, { end, since });
-        metrics.openTransaction.messages.set({ ...labels, partition }, hidden);
-        metrics.openTransaction.seconds.set({ ...labels, partition }, (now - since) / 1_000);
       }
     },
   };

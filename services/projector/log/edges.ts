@@ -2,6 +2,7 @@
  * The edges of a partition's loop: all that it touches but its clock. The simulation implements
  * them too.
  */
+import type { FullBounds } from '#shared/kafka/cluster.ts';
 import type { Answer, Wanted } from '#shared/kafka/fetcher.ts';
 import type { LogMessage, UnreadableBatch, UnreadableReason } from '#shared/kafka/message.ts';
 import type { PartitionBounds } from '#shared/kafka/positions.ts';
@@ -58,6 +59,8 @@ export type FailureKind = 'fenced' | 'unavailable' | 'unexpected';
 /** The state of the partition, for metrics and for the group. */
 export interface PartitionReport {
   lag: (messages: number) => void;
+  /** What the log shows and hides, also while nothing is read. */
+  bounds: (bounds: FullBounds) => void;
   /** It applied something, or has nothing to apply. */
   progress: () => void;
   /**

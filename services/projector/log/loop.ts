@@ -27,7 +27,7 @@ import {
   type UnreadableBatch,
   type UnreadableReason,
 } from '#shared/kafka/message.ts';
-import type { PartitionBounds } from '#shared/kafka/positions.ts';
+import type { FullBounds } from '#shared/kafka/cluster.ts';
 import { FailureTracker } from '#shared/logging.ts';
 import {
   type Claim,
@@ -124,9 +124,10 @@ export class PartitionLoop {
   }
 
   /** Shows the lag by the bounds of the log, also while nothing is read. */
-  noteBounds({ end }: Pick<PartitionBounds, 'end'>): void {
-    if (this.position !== null && !this.#isOver)
-      this.#options.report.lag(Math.max(0, end - this.position));
+  noteBounds(bounds: FullBounds): void {
+    const { report } = this.#options;
+    report.bounds(bounds);
+    if (this.position !== null) report.lag(Math.max(0, bounds.end - this.position));
   }
 
   /** Resolves when its work has ended. */

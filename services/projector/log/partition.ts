@@ -49,14 +49,12 @@ interface Shared {
   readBytes: number;
   confirmed: LoopOptions['confirmed'];
   logOf: (partition: number) => PartitionLog;
-  /** Called when a position may have moved. */
-  moved: () => void;
 }
 
 export function loopFactory(
   { config, control, metrics, tracing }: Parts,
   target: Target,
-  { limits, readBytes, confirmed, logOf, moved }: Shared,
+  { limits, readBytes, confirmed, logOf }: Shared,
 ): (partition: number) => PartitionLoop {
   const {
     environment,
@@ -104,44 +102,53 @@ export function loopFactory(
         skippedTo: (batch) => skippedTo(control, topic, partition, batch),
       },
       permits: permits(),
-      report: reportTo(metrics, { topic, partition, generation }, moved),
+      report: reportTo(metrics, { topic, partition, generation }),
       prepare,
     });
 }
 
+/** The metrics of a partition, for as long as it is ours. */
 export function reportTo(
   metrics: ProjectorMetrics,
   labels: Record<'topic' | 'generation', string> & { partition: number },
-  moved: () => void,
 ): PartitionReport {
   const { topic, generation } = labels;
-  let unreadable: { reason: string } | null = null;
+  const { lag, progress, stopped, unreadable, failing, openTransaction } = metrics;
+  let damage: { reason: string } | null = null;
   let isEnded = false;
-  const clear = () => {
-    if (unreadable !== null) metrics.unreadable.remove({ ...labels, ...unreadable });
-    unreadable = null;
-    metrics.stopped.remove(labels);
+  /** Where readers of committed messages end, and since when. */
+  let stable = { end: -1, since: 0 };
+  const noteContinues = () => {
+    if (damage !== null) unreadable.remove({ ...labels, ...damage });
+    damage = null;
+    stopped.remove(labels);
   };
   return {
     progress: () => {
-      if (!isEnded) metrics.progress.set(labels, Date.now() / 1_000);
-      moved();
+      if (!isEnded) progress.set(labels, Date.now() / 1_000);
     },
     lag: (messages) => {
-      if (!isEnded) metrics.lag.set(labels, messages);
+      if (!isEnded) lag.set(labels, messages);
+    },
+    bounds: ({ end, highWatermark }) => {
+      const hidden = Math.max(0, highWatermark - end);
+      const now = performance.now();
+      if (hidden === 0 || stable.end !== end) stable = { end, since: now };
+      openTransaction.messages.set(labels, hidden);
+      openTransaction.seconds.set(labels, (now - stable.since) / 1_000);
     },
     stopped: (isStopped, reason) => {
       if (isEnded) return;
-      clear();
+      noteContinues();
       if (!isStopped) return;
-      metrics.stopped.set(labels, 1);
+      stopped.set(labels, 1);
       if (reason === undefined) return;
-      unreadable = { reason };
-      metrics.unreadable.set({ ...labels, reason }, 1);
+      damage = { reason };
+      unreadable.set({ ...labels, reason }, 1);
     },
     failing: (times) => {
-      if (times === 0) metrics.failing.remove(labels);
-      else if (!isEnded) metrics.failing.set(labels, times);
+      if (times === 0) failing.remove(labels);
+      else if (!isEnded) failing.set(labels, times);
     },
     transaction: (milliseconds, kind) => {
       metrics.transactionSeconds.observe({ topic, generation }, milliseconds / 1_000);
@@ -149,8 +156,9 @@ export function reportTo(
     },
     end: () => {
       isEnded = true;
-      clear();
-      metrics.failing.remove(labels);
+      noteContinues();
+      const { messages, seconds } = openTransaction;
+      for (const gauge of [lag, progress, failing, messages, seconds]) gauge.remove(labels);
     },
   };
 }

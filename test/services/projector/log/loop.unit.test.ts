@@ -68,7 +68,7 @@ async function following(
       next: () => Promise.resolve({ events: Infinity, end: () => undefined }),
       noteLag: (lag) => lags.push(lag),
     },
-    report: reportTo(metrics, { topic: 't', partition: 0, generation: 'g1' }, () => undefined),
+    report: reportTo(metrics, { topic: 't', partition: 0, generation: 'g1' }),
     prepare: () => undefined,
   });
   onTestFinished(() => partition.revoke());

@@ -46,6 +46,7 @@ function makeWriter(error: Error, { givesUp = true, skipped = null as number | n
     logger: pino({ level: 'silent' }),
     report: {
       lag: () => undefined,
+      bounds: () => undefined,
       progress: () => undefined,
       stopped: () => undefined,
       failing: () => undefined,
