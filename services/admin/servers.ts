@@ -98,7 +98,6 @@ export class Servers {
 
   async logReader(topic: string): Promise<LogReader> {
     const log = await createLogReader(await this.kafka.cluster(), await this.control(), topic);
-    this.#closing.push(log.close);
     return log;
   }
 

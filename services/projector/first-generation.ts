@@ -28,15 +28,11 @@ export async function makeFirstGeneration(parts: Parts, environment: string): Pr
   const access = accessTopic(environment);
   await withCluster(kafka, (cluster) => waitUntilApplied(parts, cluster, access));
   const changes = changesTopic(environment);
-  const others = await withCluster(kafka, async (cluster) => {
-    await using opened = new AsyncDisposableStack();
-    // Awaited here, or the log would be closed before it is read.
-    return await judgeErasures(controlCollections(control), environment, changes, async () => {
-      const log = await createLogReader(cluster, control, changes);
-      opened.defer(log.close);
-      return log;
-    });
-  });
+  const others = await withCluster(kafka, (cluster) =>
+    judgeErasures(controlCollections(control), environment, changes, () =>
+      createLogReader(cluster, control, changes),
+    ),
+  );
   for (const store of others) {
     logger.warn(
       { environment, store },

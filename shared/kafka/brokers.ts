@@ -4,9 +4,8 @@
  */
 import { createRequire } from 'node:module';
 import {
-  type Broker,
   type Cluster,
-  type ConnectionPool,
+  connectTo,
   encoderOf,
   type KnownBounds,
   protocolError,
@@ -99,32 +98,23 @@ export interface ConnectedBrokers extends Brokers {
   partitions: () => number[];
   /** As `readBounds`. */
   bounds: () => Promise<KnownBounds>;
-  /** Closes the connections that it has opened, not the cluster. */
-  close: () => Promise<void>;
 }
 
-/** @param cluster connected. Its own connections stay free for other questions. */
-export async function connectBrokers(cluster: Cluster, topic: string): Promise<ConnectedBrokers> {
+/** @param more clients whose connections serve further lanes: each has two to a broker. */
+export async function connectBrokers(
+  cluster: Cluster,
+  topic: string,
+  more: readonly Cluster[] = [],
+): Promise<ConnectedBrokers> {
   let leaders: KnownBounds['leaders'] = await readLeaders(cluster, topic);
   const unpacking = new Unpacking();
-  /**
-   * By broker and pair, the connections of all lanes but the first, which has the one that kafkajs
-   * keeps for Fetch.
-   */
-  const pools = new Map<string, { address: string; pool: Promise<ConnectionPool> }>();
 
+  /** The first lane has the second connection of its client, whose first one is for questions. */
   const connectionOf = async (nodeId: number, lane: number) => {
-    const broker = await cluster.findBroker({ nodeId });
-    if (lane === 0) return broker.connectionPool.getConnection(1);
-    const { host, port } = broker.connectionPool;
-    const address = `${host}:${port}`;
-    const pair = `${nodeId}/${Math.ceil(lane / 2)}`;
-    let known = pools.get(pair);
-    if (known?.address !== address) {
-      void known?.pool.then((pool) => pool.destroy()).catch(() => undefined);
-      pools.set(pair, (known = { address, pool: openPool(cluster, broker) }));
-    }
-    return (await known.pool).getConnection(lane % 2);
+    const client = more[Math.ceil(lane / 2) - 1] ?? cluster;
+    await connectTo(client, topic);
+    const { connectionPool } = await client.findBroker({ nodeId });
+    return connectionPool.getConnection((lane + 1) % 2);
   };
 
   const fetch = async (
@@ -207,24 +197,7 @@ export async function connectBrokers(cluster: Cluster, topic: string): Promise<C
       return read;
     },
     fetch,
-    close: async () => {
-      await Promise.all([...pools.values()].map(async ({ pool }) => (await pool).destroy()));
-    },
   };
-}
-
-async function openPool(cluster: Cluster, { connectionPool }: Broker): Promise<ConnectionPool> {
-  const {
-    host,
-    port,
-    rack,
-    pool: [asked],
-  } = connectionPool;
-  const pool = await cluster.connectionPoolBuilder.build({ host, port, rack });
-  if (asked === undefined) return pool;
-  pool.setVersions(asked.versions);
-  pool.setSupportAuthenticationProtocol(asked.getSupportAuthenticationProtocol());
-  return pool;
 }
 
 /** Rotates the partitions at random: a fixed first one could spend the budget of all others. */

@@ -19,27 +19,16 @@ export interface Cluster {
   findTopicPartitionMetadata: (topic: string) => { partitionId: number; leader: number }[];
   findBroker: (options: { nodeId: number }) => Promise<Broker>;
   findGroupCoordinator: (options: { groupId: string }) => Promise<Broker>;
-  connectionPoolBuilder: {
-    build: (address: { host: string; port: number; rack: string }) => Promise<ConnectionPool>;
-  };
 }
 
 interface Connection {
   send: <T>(request: Request<T>) => Promise<T>;
-  versions: object;
-  getSupportAuthenticationProtocol: () => boolean;
 }
 
-export interface ConnectionPool {
-  host: string;
+/** The two connections to a broker. */
+interface ConnectionPool extends Connection {
   port: number;
-  rack: string;
-  pool: Connection[];
-  send: <T>(request: Request<T>) => Promise<T>;
   getConnection: (index: number) => Promise<Connection>;
-  setVersions: (versions: object) => void;
-  setSupportAuthenticationProtocol: (isSupported: boolean) => void;
-  destroy: () => Promise<void>;
 }
 
 interface Member {
@@ -103,6 +92,12 @@ const { createErrorFromCode } = require('kafkajs/src/protocol/error') as {
 
 export { createErrorFromCode as protocolError };
 
+/** Connects it, if it is not, and lets it ask for no other topic. */
+export async function connectTo(cluster: Cluster, topic: string): Promise<void> {
+  await cluster.connect();
+  await cluster.addTargetTopic(topic);
+}
+
 /**
  * The leaders of a topic's partitions as of now; `null` for a partition without one.
  * @throws if there is no such topic.
@@ -111,7 +106,7 @@ export async function readLeaders(
   cluster: Cluster,
   topic: string,
 ): Promise<Map<number, number | null>> {
-  await cluster.addTargetTopic(topic);
+  await connectTo(cluster, topic);
   await cluster.refreshMetadata();
   const partitions = cluster
     .findTopicPartitionMetadata(topic)

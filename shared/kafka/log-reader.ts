@@ -14,7 +14,6 @@ const MAX_BYTES = 4_194_304;
 
 export type LogReader = Awaited<ReturnType<typeof createLogReader>>;
 
-/** @param cluster connected. */
 export async function createLogReader(cluster: Cluster, control: Db, topic: string) {
   const brokers = await connectBrokers(cluster, topic);
   const bounds = () => readLogBounds(cluster, topic);
@@ -65,7 +64,7 @@ export async function createLogReader(cluster: Cluster, control: Db, topic: stri
     }
   };
 
-  return { bounds, read, close: brokers.close };
+  return { bounds, read };
 }
 
 /** Whether a message, or an offset of its placeholder, lies in a part. */

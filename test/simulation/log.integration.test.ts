@@ -70,7 +70,6 @@ async function kafkaLogs(): Promise<Kind> {
     await cluster.connect();
     const brokers = await connectBrokers(cluster, topic);
     ends.unshift(async () => {
-      await brokers.close();
       await cluster.disconnect();
       await withAdmin(tools, (admin) => admin.deleteTopics({ topics: [topic] }));
     });

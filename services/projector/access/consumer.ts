@@ -21,14 +21,9 @@ export function consumeAccess(
   const labels = { environment, generation: 'control' };
   const changes = changesTopic(environment);
   const judge = (ends: Parameters<typeof judgeEnds>[1]) =>
-    withCluster(kafka, async (cluster) => {
-      const log = await createLogReader(cluster, control, changes);
-      try {
-        return await judgeEnds(log, ends);
-      } finally {
-        await log.close();
-      }
-    });
+    withCluster(kafka, async (cluster) =>
+      judgeEnds(await createLogReader(cluster, control, changes), ends),
+    );
   return startConsumer(parts, {
     ...labels,
     logger: parts.logger,

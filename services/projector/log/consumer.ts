@@ -6,7 +6,7 @@
 import { unavailable } from '#shared/errors.ts';
 import { connectBrokers } from '#shared/kafka/brokers.ts';
 import { rebalanceMs } from '#shared/kafka/client.ts';
-import { createCluster, type KnownBounds } from '#shared/kafka/cluster.ts';
+import { connectTo, createCluster, type KnownBounds } from '#shared/kafka/cluster.ts';
 import { Fetcher } from '#shared/kafka/fetcher.ts';
 import { joinGroup } from '#shared/kafka/membership.ts';
 import { type Logger, RepeatedLines } from '#shared/logging.ts';
@@ -44,16 +44,12 @@ export async function startConsumer(parts: Parts, target: Target): Promise<Runni
   const { config, kafka, metrics } = parts;
   const labels = { topic, generation };
   await using starting = new AsyncDisposableStack();
-  const connect = async () => {
+  const open = () => {
     const cluster = createCluster(kafka);
     starting.defer(() => cluster.disconnect().catch(() => undefined));
-    await cluster.connect();
-    // Of no other topic anything is asked.
-    await cluster.addTargetTopic(topic);
     return cluster;
   };
-  const brokers = await connectBrokers(await connect(), topic);
-  starting.defer(() => brokers.close());
+  const brokers = await connectBrokers(open(), topic, [open(), open()]);
   const letters = startLetters(parts, target);
   starting.defer(() => letters.stop());
   const connection = watchConnection(metrics, labels);
@@ -94,8 +90,10 @@ export async function startConsumer(parts: Parts, target: Target): Promise<Runni
     }),
   });
   const assignment = new Assignment(loops, systemClock);
+  const ofGroup = open();
+  await connectTo(ofGroup, topic);
   const membership = joinGroup({
-    cluster: await connect(),
+    cluster: ofGroup,
     groupId: target.groupId,
     topic,
     sessionTimeoutMs: config.kafka.sessionTimeoutMs,

@@ -46,18 +46,13 @@ async function fetchAnswer(fetched: readonly Fetched[], throttleMs = 0) {
   const connection = {
     send: async <T>({ response }: Request<T>) => response.parse(await response.decode(raw)),
   };
-  const pool = {
-    host: 'kafka',
-    port: 9092,
-    pool: [],
-    getConnection: async () => connection,
-  };
+  const pool = { getConnection: async () => connection };
   const cluster = {
+    connect: async () => undefined,
     addTargetTopic: async () => undefined,
     refreshMetadata: async () => undefined,
     findTopicPartitionMetadata: () => fetched.map((_, partitionId) => ({ partitionId, leader: 1 })),
     findBroker: async () => ({ connectionPool: pool }),
-    connectionPoolBuilder: { build: async () => pool },
   } as unknown as Cluster;
   const brokers = await connectBrokers(cluster, TOPIC);
   const asked = fetched.map((_, partition) => ({ partition, from: 0, bytes: 1_000 }));
