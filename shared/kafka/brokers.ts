@@ -20,15 +20,8 @@ import { DecodingBudget, Unpacking } from './unpacking.ts';
 
 const require = createRequire(import.meta.url);
 
-/**
- * Unpacked messages of a partition may have this many times the requested bytes; two messages are
- * always read.
- */
-const UNPACKED_TIMES = 4;
-/** Messages and their headers of one partition in a fetch: many times those of real events. */
-const MAX_PARTS = 10_000;
-/** The same for all partitions of one answer. */
-const MAX_PARTS_IN_ALL = 100_000;
+/** The messages of a partition may take this many times the requested bytes; two are always read. */
+const MEMORY_TIMES = 6;
 /**
  * For all partitions: more than they bring. A broker serves them in order, so a tighter bound would
  * starve the last ones.
@@ -141,7 +134,6 @@ export async function connectBrokers(
     const answer = await connection.send(request);
     if (answer.errorCode !== 0) throw protocolError(answer.errorCode);
     const decoding = { unpacking, budget: new DecodingBudget() };
-    let parts = 0;
     const decode = async (
       raw: RawPartition,
     ): Promise<{ messages: readonly LogMessage[]; next: number }> => {
@@ -155,18 +147,10 @@ export async function connectBrokers(
           next: from + 1,
         };
       }
-      if (parts > 0 && (parts >= MAX_PARTS_IN_ALL || decoding.budget.isSpent))
-        return { messages: [], next: from };
+      if (decoding.budget.isSpent) return { messages: [], next: from };
       const { abortedTransactions } = raw;
-      const wanted = {
-        fetchOffset: from,
-        abortedTransactions,
-        most: MAX_PARTS,
-        mostBytes: bytes * UNPACKED_TIMES,
-      };
-      const read = await decodeRecordSet(raw.set, wanted, decoding);
-      parts += read.parts;
-      return read;
+      const wanted = { fetchOffset: from, abortedTransactions, mostBytes: bytes * MEMORY_TIMES };
+      return decodeRecordSet(raw.set, wanted, decoding);
     };
     const read = async (raw: RawPartition): Promise<'moved' | Answer> => {
       const { errorCode, end } = raw;

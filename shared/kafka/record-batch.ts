@@ -26,6 +26,8 @@ const ABORT = 0;
 /** The last `Date`, in milliseconds. */
 const MAX_TIMESTAMP = 8.64e15;
 
+/** What a message, or a header, takes in memory besides its bytes. */
+export const PART_BYTES = 512;
 /** The event loop is yielded after this many records. */
 const TURN_RECORDS = 64;
 /**
@@ -112,16 +114,13 @@ export function timestampText(milliseconds: number): string {
  */
 export interface Wanted {
   fetchOffset: number;
-  /** How many, headers included; two are always read. The next fetch brings the others. */
-  most: number;
-  /** How many bytes of keys, values and headers, likewise. */
+  /** The memory of its messages; two are always read. The next fetch brings the others. */
   mostBytes: number;
 }
 
 interface DecodedBatch {
   messages: LogMessage[];
-  parts: number;
-  /** Of keys, values and headers. */
+  /** The memory that they take. */
   bytes: number;
   isWhole: boolean;
 }
@@ -145,7 +144,9 @@ export async function decodeBatch(
     // A cached one was counted before.
     if (!unpacked.isChecked) budget.spend(unpacked.records.length);
     try {
-      return await decodeRecords(batch, header, unpacked, wanted, budget);
+      const decoded = await decodeRecords(batch, header, unpacked, wanted, budget);
+      budget.spend(decoded.bytes);
+      return decoded;
     } catch (error) {
       if (error instanceof RangeError)
         throw new BatchRejected('malformed', `its records: ${error.message}`);
@@ -178,7 +179,7 @@ async function decodeRecords(
   batch: Buffer,
   header: BatchHeader,
   unpacked: Unpacked,
-  { fetchOffset, most, mostBytes }: Wanted,
+  { fetchOffset, mostBytes }: Wanted,
   budget: DecodingBudget,
 ): Promise<DecodedBatch> {
   const { records, isLarge } = unpacked;
@@ -195,7 +196,7 @@ async function decodeRecords(
   const headerBytes = isLarge
     ? Buffer.from(batch.subarray(0, HEADER_BYTES))
     : batch.subarray(0, HEADER_BYTES);
-  const result: DecodedBatch = { messages: [], parts: 0, bytes: 0, isWhole: true };
+  const result: DecodedBatch = { messages: [], bytes: 0, isWhole: true };
   let before = -1;
   for (let index = 0; index < count; index += 1) {
     if (index % TURN_RECORDS === 0 && budget.isTurnOver) await budget.yieldTurn();
@@ -206,17 +207,17 @@ async function decodeRecords(
       throw new RangeError('their offsets do not rise');
     before = delta;
     const isWanted = baseOffset + delta >= fetchOffset;
-    const hasRoom = (result.parts < most && result.bytes < mostBytes) || result.messages.length < 2;
+    const hasRoom = result.bytes < mostBytes || result.messages.length < 2;
     if (!isWanted || !hasRoom) {
       if (isWanted) result.isWhole = false;
       if (isWanted && unpacked.isChecked) return result;
       reader.skipRecord(end);
     } else {
-      result.bytes += end - reader.at;
+      const recordAt = reader.at;
       const key = reader.bytes();
       const value = reader.bytes();
       const { headers, count: headerCount } = reader.headers(end, keep);
-      result.parts += 1 + headerCount;
+      result.bytes += end - recordAt + PART_BYTES * (1 + headerCount);
       const isCut = isLarge && Math.max(key?.length ?? 0, value?.length ?? 0) > MAX_KEPT_BYTES;
       result.messages.push({
         key: keep(key),

@@ -8,6 +8,7 @@ import {
   isAbortMarker,
   isIntact,
   MAGIC,
+  PART_BYTES,
   timestampText,
   type Wanted,
 } from './record-batch.ts';
@@ -25,17 +26,15 @@ export interface Fetched extends Wanted {
 
 /** Never throws. `next` is the offset behind what was read, also if that holds no messages. */
 export async function decodeRecordSet(set: Buffer, fetched: Fetched, decoding: Decoding) {
-  const { fetchOffset, most, mostBytes } = fetched;
+  const { fetchOffset, mostBytes } = fetched;
   const { budget } = decoding;
   const aborted = new AbortedTransactions(fetched.abortedTransactions);
   const messages: LogMessage[] = [];
   /** The offset behind what was read. */
   let behind: number | null = null;
-  let parts = 0;
   let bytes = 0;
   // The first may be the last message of the previous fetch, which proves continuity.
-  const isEnough = () =>
-    messages.length >= 2 && (parts >= most || bytes >= mostBytes || budget.isSpent);
+  const isEnough = () => messages.length >= 2 && (bytes >= mostBytes || budget.isSpent);
   for (let at = 0; at < set.length && !isEnough();) {
     const header = batchHeader(set, at);
     const isCut = header === null || header.bytes > set.length - at;
@@ -51,10 +50,9 @@ export async function decodeRecordSet(set: Buffer, fetched: Fetched, decoding: D
     behind = header.lastOffset + 1;
     if (budget.isTurnOver) await budget.yieldTurn();
     if (!aborted.include(header, batch) && !header.isControl) {
-      const wanted = { fetchOffset, most: most - parts, mostBytes: mostBytes - bytes };
+      const wanted = { fetchOffset, mostBytes: mostBytes - bytes };
       const read = await readBatch(batch, header, wanted, decoding);
       for (const message of read.messages) messages.push(message);
-      parts += read.parts;
       bytes += read.bytes;
       if (!read.isWhole) behind = Number(messages.at(-1)?.offset) + 1;
     }
@@ -63,7 +61,6 @@ export async function decodeRecordSet(set: Buffer, fetched: Fetched, decoding: D
   const last = messages.at(-1);
   return {
     messages,
-    parts,
     next: behind ?? (last === undefined ? fetchOffset : Number(last.offset) + 1),
   };
 }
@@ -85,7 +82,7 @@ async function readBatch(batch: Buffer, header: BatchHeader, wanted: Wanted, dec
       ...placeholder(unreadable, wanted.fetchOffset),
       timestamp: timestampText(timestamp),
     };
-    return { messages: [message], parts: 1, bytes: 0, isWhole: true };
+    return { messages: [message], bytes: PART_BYTES, isWhole: true };
   }
 }
 

@@ -79,9 +79,7 @@ const MAX_TURN_MS = 10;
 /** The bounds of one answer. Two messages of one partition are always read. */
 const LIMITS = { bytes: 128 * 1_048_576, milliseconds: 500 };
 
-/**
- * Bounds the decoding of one answer, in unpacked bytes and in time. The next fetch brings the rest.
- */
+/** Bounds the decoding of one answer, in memory and in time. The next fetch brings the rest. */
 export class DecodingBudget {
   readonly #limits: typeof LIMITS;
   readonly #began = performance.now();

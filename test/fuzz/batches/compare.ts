@@ -120,7 +120,7 @@ async function readOurselves(batch: Buffer): Promise<Read> {
   const fetched = { fetchOffset: Number(batch.readBigInt64BE(0)), abortedTransactions: [] };
   const { messages } = await decodeRecordSet(
     batch,
-    { ...fetched, most: Infinity, mostBytes: Infinity },
+    { ...fetched, mostBytes: Infinity },
     { unpacking: new Unpacking(), budget: new DecodingBudget(UNBOUNDED) },
   );
   const unreadable = messages.map(({ unreadable }) => unreadable).find((one) => one !== undefined);

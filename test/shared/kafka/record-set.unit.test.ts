@@ -28,7 +28,6 @@ const UNBOUNDED = { bytes: Infinity, milliseconds: Infinity };
 const fetched = (options: Partial<Fetched> = {}): Fetched => ({
   fetchOffset: 0,
   abortedTransactions: [],
-  most: Infinity,
   mostBytes: Infinity,
   ...options,
 });
@@ -163,7 +162,7 @@ describe('a record set', () => {
     const set = encodeBatch({ records: [{}, {}, { says: { key: 99 } }, {}] });
     for (const fetchOffset of [0, 1, 3]) {
       expect(await seen(set, { fetchOffset })).toEqual([[0, 3, 'malformed']]);
-      expect(await seen(set, { fetchOffset, most: 1 })).toEqual([[0, 3, 'malformed']]);
+      expect(await seen(set, { fetchOffset, mostBytes: 1 })).toEqual([[0, 3, 'malformed']]);
     }
   });
 
@@ -375,10 +374,11 @@ describe('the decompressed size of a batch', () => {
     const counting = setInterval(() => (turns += 1));
     const read = async (fetchOffset: number) => {
       const budget = new DecodingBudget({ bytes: MIB, milliseconds: Infinity });
-      const options = fetched({ fetchOffset, most: 300 });
+      const options = fetched({ fetchOffset, mostBytes: 155_000 });
       const { messages } = await decodeRecordSet(set, options, { unpacking, budget });
       expect(messages.map(({ offset }) => Number(offset))).toEqual(
-        Array.from({ length: 300 }, (_, index) => fetchOffset + index),
+        // Each takes 3 bytes and 512 more.
+        Array.from({ length: 301 }, (_, index) => fetchOffset + index),
       );
       return budget.isSpent;
     };
@@ -421,7 +421,7 @@ describe('the decompressed size of a batch', () => {
     ]);
     const offsets: string[] = [];
     for (let fetchOffset = 0; fetchOffset <= 10_000;) {
-      const options = { fetchOffset, most: 300 };
+      const options = { fetchOffset, mostBytes: 150_000 };
       const found = (await decode(set, options)).map(({ offset }) => offset);
       expect(found.length).toBeGreaterThan(fetchOffset === 10_000 ? 0 : 1);
       expect(found.length).toBeLessThanOrEqual(300);
@@ -436,7 +436,7 @@ describe('the decompressed size of a batch', () => {
     const headers = Array.from({ length: 50 }, (_, index) => `h${index}`);
     const set = encodeBatch({ baseOffset: 0, values: texts('a', 'b', 'c', 'd'), headers });
     const offsets = async (options: Partial<Fetched>) =>
-      (await decode(set, { most: 20, ...options })).map(({ offset }) => offset);
+      (await decode(set, { mostBytes: 10_000, ...options })).map(({ offset }) => offset);
     expect(await offsets({})).toEqual(['0', '1']);
     expect(await offsets({ fetchOffset: 1 })).toEqual(['1', '2']);
     expect(await offsets({ fetchOffset: 3 })).toEqual(['3']);
