@@ -11,7 +11,7 @@ import { countErasures, findQueued, type QueuedStore } from '#shared/projection/
 import { erasePiece, MAX_PIECE } from '#shared/projection/erasure/pieces.ts';
 import type { Epochs } from '#shared/projection/slice/epochs.ts';
 import { pause } from '#shared/waiting.ts';
-import type { RunningConsumer } from './log/consumer.ts';
+import type { Assignment } from './log/assignment.ts';
 import { secondsSince } from './metrics.ts';
 import type { Parts } from './parts.ts';
 
@@ -25,14 +25,14 @@ interface Generation {
   db: Db;
   labels: { environment: string; generation: string };
   epochs: Epochs;
-  consumer: Pick<RunningConsumer, 'partitions' | 'runBetweenSlices'>;
+  assignment: Assignment;
 }
 
 /** Starts at once. @returns a function that stops it after the current piece. */
 export function startErasures(parts: Parts, generation: Generation): () => Promise<void> {
   const { logger, metrics } = parts;
   const { open: openGauge, oldestSeconds } = metrics.erasures;
-  const { db, labels, consumer } = generation;
+  const { db, labels, assignment } = generation;
   const working = new PeriodicTask({
     run: async (stopped) => {
       const queued = await findQueued(db);
@@ -40,7 +40,7 @@ export function startErasures(parts: Parts, generation: Generation): () => Promi
         queued.length === 0 ? { open: 0, oldest: null } : await countErasures(db);
       openGauge.set(labels, open);
       oldestSeconds.set(labels, secondsSince(oldest));
-      const ours = new Set(consumer.partitions());
+      const ours = assignment.positions();
       const stores = queued.filter(({ partition }) => ours.has(partition));
       for (const store of stores) await eraseFrom(parts, generation, store, stopped);
       return stores.length > 0 ? 0 : undefined;
@@ -56,7 +56,7 @@ export function startErasures(parts: Parts, generation: Generation): () => Promi
 
 async function eraseFrom(
   { config, logger, metrics, scheduler }: Parts,
-  { db, epochs, consumer, labels }: Generation,
+  { db, epochs, assignment, labels }: Generation,
   { store_id: storeId, partition, entered_at }: QueuedStore,
   stopped: AbortSignal,
 ): Promise<void> {
@@ -67,7 +67,7 @@ async function eraseFrom(
     const documents = Math.min(permit.events, MAX_PIECE.documents);
     const began = performance.now();
     try {
-      const piece = await consumer.runBetweenSlices(partition, (session) =>
+      const piece = await assignment.runBetweenSlices(partition, (session) =>
         erasePiece(db, session, storeId, documents, epochs),
       );
       if (piece === null) return;

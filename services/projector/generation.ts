@@ -89,7 +89,7 @@ export async function projectGeneration(
     },
   });
   starting.defer(consumer.stop);
-  starting.defer(startErasures(parts, { db, labels, epochs, consumer }));
+  starting.defer(startErasures(parts, { db, labels, epochs, assignment: consumer.assignment }));
   const begun = starting.move();
   return { ...consumer, stop: () => begun.disposeAsync() };
 }

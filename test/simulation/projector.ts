@@ -62,7 +62,7 @@ export class Projector implements Host {
 
   get assigned(): readonly string[] {
     return [...this.#assignments].flatMap(([generation, assignment]) =>
-      assignment.partitions().map((partition) => `${generation}/${partition}`),
+      [...assignment.positions().keys()].map((partition) => `${generation}/${partition}`),
     );
   }
 
@@ -105,10 +105,10 @@ export class Projector implements Host {
   /** Erases a piece of the queue of its partitions, like the background task. */
   async erase(): Promise<void> {
     for (const [generation, assignment] of this.#assignments) {
-      const ours = assignment.partitions();
+      const ours = assignment.positions();
       const db = this.#client.db(generation) as unknown as Db;
       const epochs = this.#of(this.#epochs, generation, () => this.#newEpochs());
-      const queued = (await findQueued(db)).filter(({ partition }) => ours.includes(partition));
+      const queued = (await findQueued(db)).filter(({ partition }) => ours.has(partition));
       for (const { store_id: storeId, partition } of queued.toSorted((a, b) =>
         a._id < b._id ? -1 : 1,
       )) {

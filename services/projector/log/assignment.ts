@@ -19,10 +19,6 @@ export class Assignment {
     this.#clock = clock;
   }
 
-  partitions(): number[] {
-    return [...this.#loops.keys()];
-  }
-
   noteBounds(bounds: KnownBounds['bounds']): void {
     for (const [partition, loop] of this.#loops) {
       const known = bounds.get(partition);
@@ -30,7 +26,7 @@ export class Assignment {
     }
   }
 
-  /** The position of each partition; -1 if it is not known yet. */
+  /** The partitions with their positions, -1 where that is not known yet. */
   positions(): Map<number, number> {
     return new Map(
       this.#loops.entries().map(([partition, loop]) => [partition, loop.position ?? -1]),

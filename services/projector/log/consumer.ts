@@ -18,7 +18,8 @@ import type { Parts } from '../parts.ts';
 import { Assignment } from './assignment.ts';
 import { loopFactory, type Target } from './partition.ts';
 
-export interface RunningConsumer extends Pick<Assignment, 'partitions' | 'runBetweenSlices'> {
+export interface RunningConsumer {
+  assignment: Assignment;
   /** Rejects when the consumer cannot continue: the process should end. */
   failed: Promise<never>;
   /** Whether something has happened within the last two minutes, an unanswered request included. */
@@ -122,9 +123,8 @@ export async function startConsumer(parts: Parts, target: Target): Promise<Runni
   const running = starting.move();
   return {
     failed: failure.promise,
-    isLive: () => connection.isLive(),
-    partitions: () => assignment.partitions(),
-    runBetweenSlices: (partition, work) => assignment.runBetweenSlices(partition, work),
+    isLive: connection.isLive,
+    assignment,
     stop: async () => {
       try {
         await assignment.stop();
@@ -151,30 +151,21 @@ function logWaits(logger: Logger, topic: string) {
   };
 }
 
-const CHECK_MS = 10_000;
-/** After this time without an answer Kafka counts as away. */
-const SILENT_MS = 30_000;
-
 /**
- * Shows by metrics whether Kafka answers a consumer. Empty answers count too, so silence means that
- * Kafka is away.
+ * Shows by metrics whether Kafka answers a consumer. Empty answers count too. No request is without
+ * an answer or a failure for long.
  */
 function watchConnection(metrics: ProjectorMetrics, labels: { topic: string; generation: string }) {
-  let answeredAt = performance.now();
-  let triedAt = answeredAt;
+  let triedAt = performance.now();
   let isEnded = false;
   const show = (isConnected: boolean) => {
     if (!isEnded) metrics.kafkaConnected.set(labels, isConnected ? 1 : 0);
   };
   const answered = (isAnswered: boolean) => {
     triedAt = performance.now();
-    if (isAnswered) answeredAt = triedAt;
     show(isAnswered);
   };
   show(false);
-  const checking = setInterval(() => {
-    if (performance.now() - answeredAt > SILENT_MS) show(false);
-  }, CHECK_MS).unref();
   return {
     answered,
     fetched: () => {
@@ -185,7 +176,6 @@ function watchConnection(metrics: ProjectorMetrics, labels: { topic: string; gen
     isLive: () => performance.now() - triedAt < LIVE_MS,
     end: () => {
       isEnded = true;
-      clearInterval(checking);
       metrics.kafkaConnected.remove(labels);
       metrics.fetched.remove(labels);
     },

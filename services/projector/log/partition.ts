@@ -44,30 +44,17 @@ export interface Target {
 }
 
 /** What the loops of a topic's partitions share. */
-interface Shared {
+interface Shared extends Pick<LoopOptions, 'readBytes' | 'confirmed'> {
   limits: LetterLimits;
-  readBytes: number;
-  confirmed: LoopOptions['confirmed'];
   logOf: (partition: number) => PartitionLog;
 }
 
 export function loopFactory(
   { config, control, metrics, tracing }: Parts,
   target: Target,
-  { limits, readBytes, confirmed, logOf }: Shared,
+  { limits, logOf, ...shared }: Shared,
 ): (partition: number) => PartitionLoop {
-  const {
-    environment,
-    topic,
-    db,
-    generation,
-    recoveryHint,
-    logger,
-    permits,
-    checkDatabase,
-    prepare,
-    apply,
-  } = target;
+  const { environment, topic, db, generation } = target;
   const counted = (
     write: (claim: Claim, slice: Slice) => Promise<readonly DeadLetter[]>,
   ): CommitSlice =>
@@ -76,23 +63,21 @@ export function loopFactory(
       for (const { reason } of dead)
         metrics.deadLetters.inc({ environment, generation, topic, reason });
     });
-  const commit = counted((claim, slice) => apply(claim, slice, limits));
+  const commit = counted((claim, slice) => target.apply(claim, slice, limits));
   const giveUp = counted((claim, slice) => giveUpSlice(claim, slice, db));
   return (partition) =>
     new PartitionLoop({
-      topic,
+      ...target,
+      ...shared,
       partition,
       limits: { events: config.projector.sliceEvents, bytes: config.projector.sliceBytes },
-      readBytes,
-      confirmed,
-      recoveryHint,
       clock: systemClock,
       random: Math.random,
-      logger: logger.child({ topic, partition }),
+      logger: target.logger.child({ topic, partition }),
       log: logOf(partition),
       store: {
         claim: async (former) => {
-          await checkDatabase();
+          await target.checkDatabase();
           return claimCheckpoint(db, topic, partition, former);
         },
         isHere,
@@ -101,9 +86,8 @@ export function loopFactory(
         givesUp: target.givesUp,
         skippedTo: (batch) => skippedTo(control, topic, partition, batch),
       },
-      permits: permits(),
+      permits: target.permits(),
       report: reportTo(metrics, { topic, partition, generation }),
-      prepare,
     });
 }
 
