@@ -48,7 +48,7 @@ export interface ActiveGeneration {
   share: number | null;
 }
 
-export type Applying = Pick<RunningConsumer, 'failed' | 'isLive' | 'stop'>;
+export type Applying = Pick<RunningConsumer, 'isLive' | 'stop'>;
 
 export interface SupervisorOptions extends Pick<
   Parts,
@@ -76,7 +76,6 @@ export class Supervisor {
   #access: Applying | null = null;
   /** By marker's id. */
   readonly #running = new Map<string, Running>();
-  readonly #failure = Promise.withResolvers<never>();
   /**
    * Why this release projects nothing that answers requests; `null` if it does, or if another
    * installation may.
@@ -93,22 +92,15 @@ export class Supervisor {
     this.#options = options;
     this.#environment = environment;
     this.#logger = options.logger.child({ environment });
-    this.#failure.promise.catch(() => undefined);
   }
 
   /** @throws what prevents a generation from being projected. */
   async start(): Promise<void> {
     this.#access = await this.#options.applyAccess(this.#environment);
-    this.#access.failed.catch(this.#failure.reject);
     await this.#poll(true);
     const run = () => this.#poll();
     const failed = (error: string) => this.#logger.error({ error }, 'generations cannot be polled');
     this.#polling = new PeriodicTask({ run, everyMs: POLL_MS, failed }, POLL_MS);
-  }
-
-  /** Rejects when a consumer has failed for good: the process should end. */
-  get failed(): Promise<never> {
-    return this.#failure.promise;
   }
 
   isLive(): boolean {
@@ -180,12 +172,8 @@ export class Supervisor {
     const { db, marker, state } = generation;
     await createReadModels(db);
     const applying = await this.#options.project(generation);
-    const running = { generation, applying };
-    this.#running.set(marker.id, running);
+    this.#running.set(marker.id, { generation, applying });
     this.#count(generation, 1);
-    applying.failed.catch((error: unknown) => {
-      if (this.#running.get(marker.id) === running) this.#failure.reject(error);
-    });
     this.#logger.info({ generation: marker.number, state }, 'projects a generation');
   }
 

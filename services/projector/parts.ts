@@ -23,4 +23,6 @@ export interface Parts {
   scheduler: Scheduler;
   /** Of all generations. */
   trees: TreeCache;
+  /** Called when a consumer cannot continue: the process should end. */
+  fail: (error: unknown) => void;
 }

@@ -82,8 +82,8 @@ export async function startProjector(
     });
   onStop(() => client.close());
   onStop(() => redis.disconnect());
-  const failure = await checkRedisAtStart(redis, REDIS_READY_MS);
-  if (failure !== null) logger.warn({ error: failure }, 'starting without Redis');
+  const withoutRedis = await checkRedisAtStart(redis, REDIS_READY_MS);
+  if (withoutRedis !== null) logger.warn({ error: withoutRedis }, 'starting without Redis');
   const kafka = createKafka(config, `${config.namePrefix}.projector`, logger);
   const topics = config.environments.flatMap(topicsOf);
   const check = (admin: Admin) => checkTopics(admin, topics, (remark) => logger.warn(remark));
@@ -97,6 +97,9 @@ export async function startProjector(
   const { sliceEvents, concurrentPartitions } = config.projector;
   const scheduler = new Scheduler(sliceEvents, concurrentPartitions);
   const servers = { databases, redis, kafka, control };
+  const failure = Promise.withResolvers<never>();
+  // The caller may listen later, or only stop it.
+  failure.promise.catch(() => undefined);
   const parts = {
     config,
     projectionVersion,
@@ -106,10 +109,11 @@ export async function startProjector(
     ...servers,
     scheduler,
     trees: new TreeCache(),
+    fail: failure.reject,
   };
   const states = await startParts(parts, onStop);
   const running = begun.move();
-  return { metrics, ...states, stop: () => running.disposeAsync() };
+  return { metrics, failed: failure.promise, ...states, stop: () => running.disposeAsync() };
 }
 
 /**
@@ -145,7 +149,7 @@ async function waitFor(
 async function startParts(
   parts: Parts,
   onStop: (step: () => unknown) => void,
-): Promise<Pick<RunningProjector, 'failed' | 'isLive' | 'unreadyReason'>> {
+): Promise<Pick<RunningProjector, 'isLive' | 'unreadyReason'>> {
   const { config, redis } = parts;
   const publisher = startPublisher(parts);
   onStop(() => publisher.stop());
@@ -162,13 +166,9 @@ async function startParts(
   );
   onStop(() => allEnded(supervisors.map((one) => one.stop())));
   await allEnded(supervisors.map((one) => one.start()));
-  const failed = Promise.race(supervisors.map((one) => one.failed));
-  // The caller may listen later, or only stop it.
-  failed.catch(() => undefined);
   const unprojected = () =>
     supervisors.map((one) => one.unprojectedReason).find((reason) => reason !== null);
   return {
-    failed,
     isLive: () => supervisors.every((one) => one.isLive()),
     unreadyReason: () => unprojected() ?? redis.refusal(),
   };

@@ -30,12 +30,12 @@ export interface MembershipOptions {
   assigned: (partitions: number[]) => void;
   /** Called whenever the coordinator has answered, and when it has not. */
   answered: (isAnswered: boolean) => void;
+  /** Called with an error that no waiting helps against: it ends the membership. */
+  failed: (error: unknown) => void;
   logger: Logger;
 }
 
 export interface Membership {
-  /** Rejects after an error that no waiting helps against. */
-  failed: Promise<never>;
   /**
    * Resolves when a heartbeat sent after the call has confirmed the present assignment, or once the
    * signal is aborted.
@@ -55,10 +55,8 @@ interface Member {
 
 export function joinGroup(options: MembershipOptions): Membership {
   const { cluster, groupId, topic, sessionTimeoutMs, rebalanceTimeoutMs, logger } = options;
-  const { partitions, owned, assigned, answered } = options;
+  const { partitions, owned, assigned, answered, failed } = options;
   const stopped = new AbortController();
-  const failure = Promise.withResolvers<never>();
-  failure.promise.catch(() => undefined);
   /** Ends the pause before the next heartbeat, or this membership. */
   let nudge = new AbortController();
   let rejoining = new AbortController();
@@ -170,7 +168,7 @@ export function joinGroup(options: MembershipOptions): Membership {
         // A right that is withdrawn from a member may be given back.
         else if (isUnavailable(error) || (member !== null && isRefusal(error)))
           await waitAfter(error);
-        else if (!stopped.signal.aborted) return failure.reject(error);
+        else if (!stopped.signal.aborted) return failed(error);
       }
     }
     if (coordinator === null || memberId === '') return;
@@ -180,7 +178,6 @@ export function joinGroup(options: MembershipOptions): Membership {
 
   const running = run();
   return {
-    failed: failure.promise,
     confirmed: (signal) =>
       new Promise((resolve) => {
         waiting.push(resolve);

@@ -20,8 +20,6 @@ import { loopFactory, type Target } from './partition.ts';
 
 export interface RunningConsumer {
   assignment: Assignment;
-  /** Rejects when the consumer cannot continue: the process should end. */
-  failed: Promise<never>;
   /** Whether something has happened within the last two minutes, an unanswered request included. */
   isLive: () => boolean;
   stop: () => Promise<void>;
@@ -56,8 +54,10 @@ export async function startConsumer(parts: Parts, target: Target): Promise<Runni
   const connection = watchConnection(metrics, labels);
   starting.defer(() => connection.end());
 
-  const failure = Promise.withResolvers<never>();
-  failure.promise.catch(() => undefined);
+  let isStopping = false;
+  const failed = (error: unknown) => {
+    if (!isStopping) parts.fail(error);
+  };
   const fetcher = new Fetcher({
     brokers,
     clock: systemClock,
@@ -85,7 +85,7 @@ export async function startConsumer(parts: Parts, target: Target): Promise<Runni
       },
       read: (wanted, signal) =>
         fetcher.read(partition, wanted, signal).catch((error: unknown) => {
-          failure.reject(error);
+          failed(error);
           throw error;
         }),
     }),
@@ -106,9 +106,9 @@ export async function startConsumer(parts: Parts, target: Target): Promise<Runni
       metrics.assignments.inc(labels);
     },
     answered: connection.answered,
+    failed,
     logger,
   });
-  membership.failed.catch(failure.reject);
   let known = brokers.partitions().length;
   const watching = new PeriodicTask({
     run: async () => {
@@ -122,10 +122,10 @@ export async function startConsumer(parts: Parts, target: Target): Promise<Runni
   });
   const running = starting.move();
   return {
-    failed: failure.promise,
     isLive: connection.isLive,
     assignment,
     stop: async () => {
+      isStopping = true;
       try {
         await assignment.stop();
         await Promise.all([membership.stop(), watching.stop()]);

@@ -13,7 +13,7 @@ import { withAdmin } from '#test/topics.ts';
 const installation = useInstallation({ partitions: 4 });
 
 /** A member of a group, and its assignments. */
-async function join(groupId: string) {
+async function join(groupId: string, { sessionTimeoutMs } = installation.config.kafka) {
   const { config, environment } = installation;
   const topic = changesTopic(environment);
   const logger = createLogger('test', 'silent');
@@ -21,20 +21,22 @@ async function join(groupId: string) {
   await cluster.connect();
   await cluster.addTargetTopic(topic);
   const assignments: number[][] = [];
+  const failures: unknown[] = [];
   const member = joinGroup({
     cluster,
     groupId,
     topic,
-    sessionTimeoutMs: config.kafka.sessionTimeoutMs,
+    sessionTimeoutMs,
     rebalanceTimeoutMs: 10_000,
     partitions: () => [0, 1, 2, 3],
     owned: () => new Map((assignments.at(-1) ?? []).map((partition) => [partition, 17])),
     assigned: (partitions) => void assignments.push(partitions.toSorted((a, b) => a - b)),
     answered: () => undefined,
+    failed: (error) => failures.push(error),
     logger,
   });
   onTestFinished(() => member.stop());
-  return { member, assignments, topic };
+  return { member, assignments, failures, topic };
 }
 
 it('members that join and leave get their assignment at once, and each keeps what it can', async () => {
@@ -74,4 +76,11 @@ it('a member gets an empty assignment as soon as the group no longer knows it, a
   await cluster.disconnect();
   await eventually('it was lost and has joined', () => assignments.length === 3);
   expect(assignments).toEqual([[0, 1, 2, 3], [], [0, 1, 2, 3]]);
+});
+
+it('what no waiting helps against ends the membership, and is reported', async () => {
+  const kafka = { ...installation.config.kafka, sessionTimeoutMs: 1 };
+  const { failures } = await join(randomUUID(), kafka);
+  await eventually('it has failed', () => failures.length > 0);
+  expect(failures).toMatchObject([{ type: 'INVALID_SESSION_TIMEOUT' }]);
 });
