@@ -13,7 +13,6 @@ import {
   readLeaders,
   type Request,
 } from './cluster.ts';
-import type { LogMessage } from './message.ts';
 import type { Answer, Brokers, Fetched, FetchRequest } from './fetcher.ts';
 import { type AbortedTransaction, damagedFrom, decodeRecordSet } from './record-set.ts';
 import { DecodingBudget, Unpacking } from './unpacking.ts';
@@ -134,33 +133,37 @@ export async function connectBrokers(
     const answer = await connection.send(request);
     if (answer.errorCode !== 0) throw protocolError(answer.errorCode);
     const decoding = { unpacking, budget: new DecodingBudget() };
-    const decode = async (
-      raw: RawPartition,
-    ): Promise<{ messages: readonly LogMessage[]; next: number }> => {
-      const { from, bytes } = partitions.find(({ partition }) => partition === raw.partition) ?? {
-        from: 0,
-        bytes: 0,
-      };
-      if (raw.errorCode === CORRUPT_MESSAGE) {
-        return {
-          messages: [damagedFrom('the broker finds it corrupt', raw.set, from)],
-          next: from + 1,
-        };
+    const read = async ({
+      partition,
+      errorCode,
+      end,
+      set,
+      abortedTransactions,
+    }: RawPartition): Promise<'moved' | Answer> => {
+      const { from = 0, bytes = 0 } = partitions.find((one) => one.partition === partition) ?? {};
+      const answered = { messages: [], next: from, end, isOutside: false };
+      switch (errorCode) {
+        case 0: {
+          if (decoding.budget.isSpent) return answered;
+          const wanted = {
+            fetchOffset: from,
+            abortedTransactions,
+            mostBytes: bytes * MEMORY_TIMES,
+          };
+          return { ...answered, ...(await decodeRecordSet(set, wanted, decoding)) };
+        }
+        case OUTSIDE:
+          return { ...answered, isOutside: true };
+        case CORRUPT_MESSAGE: {
+          const damaged = damagedFrom('the broker finds it corrupt', set, from);
+          return { ...answered, messages: [damaged], next: from + 1 };
+        }
+        default: {
+          const error = protocolError(errorCode);
+          if (error.retriable) return 'moved';
+          throw error;
+        }
       }
-      if (decoding.budget.isSpent) return { messages: [], next: from };
-      const { abortedTransactions } = raw;
-      const wanted = { fetchOffset: from, abortedTransactions, mostBytes: bytes * MEMORY_TIMES };
-      return decodeRecordSet(raw.set, wanted, decoding);
-    };
-    const read = async (raw: RawPartition): Promise<'moved' | Answer> => {
-      const { errorCode, end } = raw;
-      if (errorCode === OUTSIDE) return { messages: [], next: 0, end, isOutside: true };
-      if (errorCode !== 0 && errorCode !== CORRUPT_MESSAGE) {
-        const error = protocolError(errorCode);
-        if (error.retriable) return 'moved';
-        throw error;
-      }
-      return { ...(await decode(raw)), end, isOutside: false };
     };
     return {
       throttleMs: answer.throttleMs,

@@ -32,14 +32,9 @@ const MIN_FRAME_BYTES = 4;
  */
 const ANSWERED_AT_ONCE = new Set([1, 2, 3, 10, 12, 18]);
 
-/** JoinGroup and SyncGroup. */
-const WAITS_FOR_GROUP = new Set([11, 14]);
-
 interface PendingRequest {
   at: number;
   limitMs: number;
-  /** Whether the answer may wait until others have joined the group. */
-  waitsForGroup: boolean;
 }
 
 interface Connection {
@@ -64,9 +59,8 @@ export function kafkaSockets(atOnceMs: number, othersMs: number): ISocketFactory
     const write = socket.write.bind(socket) as (...args: unknown[]) => boolean;
     // kafkajs writes each request in one piece.
     const writeRequest = (request: unknown, ...rest: unknown[]): boolean => {
-      const kind = kindOf(request);
-      const limitMs = ANSWERED_AT_ONCE.has(kind) ? atOnceMs : othersMs;
-      pending.push({ at: performance.now(), limitMs, waitsForGroup: WAITS_FOR_GROUP.has(kind) });
+      const limitMs = ANSWERED_AT_ONCE.has(kindOf(request)) ? atOnceMs : othersMs;
+      pending.push({ at: performance.now(), limitMs });
       return write(request, ...rest);
     };
     socket.write = writeRequest;
@@ -88,9 +82,7 @@ export function kafkaSockets(atOnceMs: number, othersMs: number): ISocketFactory
       // After a pause of this process, timers fire before it reads answers that have arrived.
       setImmediate(() => {
         if (pending[0] !== oldest || !isLate(oldest) || !connections.has(connection)) return;
-        const silent = [...connections].filter(
-          (other) => other.heardAt < oldest.at && other.pending[0]?.waitsForGroup !== true,
-        );
+        const silent = [...connections].filter((other) => other.heardAt < oldest.at);
         for (const one of new Set([connection, ...silent])) {
           one.socket.destroy(new Error(`no answer from ${address} for ${oldest.limitMs} ms`));
         }

@@ -57,7 +57,7 @@ export class Assignment {
 
   /** Starts no further slice, and resolves when the current ones have ended. */
   async stop(): Promise<void> {
-    for (const loop of this.#loops.values()) loop.stop();
+    for (const loop of this.#loops.values()) loop.revoke();
     await Promise.all(this.#loops.values().map(({ ended }) => ended));
   }
 

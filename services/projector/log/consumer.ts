@@ -130,7 +130,6 @@ export async function startConsumer(parts: Parts, target: Target): Promise<Runni
         await assignment.stop();
         await Promise.all([membership.stop(), watching.stop()]);
       } finally {
-        assignment.assign([]);
         await running.disposeAsync();
       }
     },

@@ -99,16 +99,11 @@ export class PartitionLoop {
     return this.#claim?.position ?? null;
   }
 
-  /** Lets `run` end after the current transaction. */
-  stop(): void {
+  /** Lets `run` end after the current transaction: the partition is another's, or nobody's. */
+  revoke(): void {
     this.#over.abort();
     if ('feed' in this.#state) this.#state.feed.close();
     this.#state = { name: 'stopped' };
-  }
-
-  /** Called when another loop gets the partition, here or elsewhere. */
-  revoke(): void {
-    this.stop();
     this.#options.permits.noteLag(null);
     this.#options.report.end();
   }
