@@ -16,13 +16,13 @@ const RETRY_MS = 250;
 const HEARTBEATS = 4;
 
 export interface MembershipOptions {
-  /** Connected, and for this membership alone: joining a group blocks its connection. */
+  /** Connected, and for this membership alone, since joining a group blocks its connection. */
   cluster: Cluster;
   groupId: string;
   topic: string;
   sessionTimeoutMs: number;
   rebalanceTimeoutMs: number;
-  /** The topic's partitions, for the leader of the group. */
+  /** The partitions that the leader deals out. A member joins again when there are more. */
   partitions: () => number[];
   /** Our partitions and positions, -1 for an unknown one: a new assignment keeps them. */
   owned: () => Positions;
@@ -41,8 +41,6 @@ export interface Membership {
    * signal is aborted.
    */
   confirmed: (signal: AbortSignal) => Promise<void>;
-  /** Joins again, so that new partitions are assigned. */
-  rejoin: () => void;
   /** Leaves the group. */
   stop: () => Promise<void>;
 }
@@ -59,7 +57,8 @@ export function joinGroup(options: MembershipOptions): Membership {
   const stopped = new AbortController();
   /** Ends the pause before the next heartbeat, or this membership. */
   let nudge = new AbortController();
-  let rejoining = new AbortController();
+  /** How many partitions there were when it joined. */
+  let known = 0;
   let waiting: (() => void)[] = [];
   const silence = new FailureTracker();
   let coordinator: Broker | null = null;
@@ -70,7 +69,7 @@ export function joinGroup(options: MembershipOptions): Membership {
   /** Joins, and leads if it is chosen: the leader deals out the partitions. */
   async function join(): Promise<Member> {
     const began = performance.now();
-    rejoining = new AbortController();
+    known = partitions().length;
     coordinator = await cluster.findGroupCoordinator({ groupId });
     const joined = await coordinator.joinGroup({
       groupId,
@@ -100,11 +99,10 @@ export function joinGroup(options: MembershipOptions): Membership {
 
   /** Sends heartbeats until the group changes. @throws what ends this membership. */
   async function keep(own: Member): Promise<void> {
-    const over = AbortSignal.any([stopped.signal, rejoining.signal]);
     for (;;) {
-      await pause(sessionTimeoutMs / HEARTBEATS, AbortSignal.any([over, nudge.signal]));
+      await pause(sessionTimeoutMs / HEARTBEATS, AbortSignal.any([stopped.signal, nudge.signal]));
       nudge = new AbortController();
-      if (over.aborted) return;
+      if (stopped.signal.aborted || partitions().length > known) return;
       const confirmed = waiting;
       waiting = [];
       try {
@@ -184,11 +182,9 @@ export function joinGroup(options: MembershipOptions): Membership {
         signal.addEventListener('abort', () => resolve(), { once: true });
         nudge.abort();
       }),
-    rejoin: () => rejoining.abort(),
     stop: async () => {
       stopped.abort();
       await running;
-      await cluster.disconnect().catch(() => undefined);
     },
   };
 }

@@ -109,13 +109,10 @@ export async function startConsumer(parts: Parts, target: Target): Promise<Runni
     failed,
     logger,
   });
-  let known = brokers.partitions().length;
   const watching = new PeriodicTask({
     run: async () => {
       const { bounds } = await readBounds();
       assignment.noteBounds(bounds);
-      if (brokers.partitions().length > known) membership.rejoin();
-      known = brokers.partitions().length;
     },
     everyMs: BOUNDS_MS,
     failed: (error) => logger.warn({ topic, error }, 'the bounds of the log cannot be read'),

@@ -35,7 +35,10 @@ async function join(groupId: string, { sessionTimeoutMs } = installation.config.
     failed: (error) => failures.push(error),
     logger,
   });
-  onTestFinished(() => member.stop());
+  onTestFinished(async () => {
+    await member.stop();
+    await cluster.disconnect();
+  });
   return { member, assignments, failures, topic };
 }
 
