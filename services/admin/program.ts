@@ -72,10 +72,9 @@ export function createProgram(): CommandUnknownOpts {
       stores.exportCommand(),
       eraseCommand(),
     ]),
-    group('quota', 'Give stores a quota of their own', [
+    group('quota', 'Give stores a quota of their own, which "stores list" shows', [
       quota.setCommand(),
       quota.resetCommand(),
-      quota.showCommand(),
     ]),
     group('sessions', 'Look at issued tokens; end them before their time', [
       sessions.listCommand(),

@@ -25,7 +25,7 @@ function list(): void {
       isRequired ? [name] : [],
     ),
   }));
-  printRows(found, null, ['entity', ['REQUIRED', 'required', 'fills']]);
+  printRows(found, ['entity', ['REQUIRED', 'required']]);
 }
 
 function show(entity: EventEntity): void {
@@ -48,7 +48,7 @@ function fieldTable(fields: readonly FieldDescription[]): string {
   const words = (text: string) => text.replaceAll('`', '');
   return tableOf(fields, [
     ['FIELD', 'name'],
-    ['TYPE', ({ type }) => words(type), 'fills'],
+    ['TYPE', ({ type }) => words(type)],
     [
       'WHEN ABSENT',
       ({ isRequired, whenAbsent }) => (isRequired ? '(required)' : words(whenAbsent ?? '')),

@@ -28,12 +28,10 @@ export const listCommand = () =>
         .environmentsOf(flags)
         .map((environment) => storesOf(environment, {}, flags.limit + 1));
       const rows = (await Promise.all(ofEach)).flat().map(({ row }) => row);
-      const quota = ['QUOTA', (row: (typeof rows)[number]) => inWords(row.quota), 'fills'] as const;
-      const name = ['NAME', 'name', 'fills'] as const;
+      const quota = ['QUOTA', (row: (typeof rows)[number]) => inWords(row.quota)] as const;
       printRows(
         rows,
-        'no stores',
-        ['store_id', 'environment', 'blocked', 'active_keys', quota, name],
+        ['store_id', 'environment', 'blocked', 'active_keys', quota, 'name'],
         flags.limit,
       );
     });

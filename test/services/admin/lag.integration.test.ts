@@ -2,7 +2,7 @@ import { beforeAll, describe, expect, it } from 'vitest';
 import { useInstallation } from '#test/hooks.ts';
 import { orderEvent } from '#test/events.ts';
 import { applyAll } from '#test/projectors.ts';
-import { runCommand, runJson, startCommand } from './run-command.ts';
+import { runCommand, runJson } from './run-command.ts';
 
 interface LagAnswer {
   lag: number | null;
@@ -69,23 +69,6 @@ describe('lag', () => {
     expect(generations.map(({ lag }) => lag)).toEqual([null]);
     await checkpoints.updateOne({ topic }, { $set: { position: applied?.position ?? 0 } });
     expect(await runCommand(installation.env, args)).toMatchObject({ code: 0, stderr: '' });
-  });
-
-  it('is watched until Ctrl-C, with --json in a line per second', async () => {
-    const { process: child, result } = startCommand(installation.env, 'lag --watch --json');
-    let seen = 0;
-    child.stdout.on('data', (chunk: Buffer) => {
-      seen += chunk.toString('utf8').split('\n').length - 1;
-      if (seen >= 2) child.kill('SIGINT');
-    });
-    const { code, stdout } = await result;
-    expect(code).toBe(0);
-    const lines = stdout
-      .trimEnd()
-      .split('\n')
-      .map((line) => JSON.parse(line) as LagAnswer);
-    expect(lines.length).toBeGreaterThanOrEqual(2);
-    expect(lines[0]?.partitions).toHaveLength(4);
   });
 
   it('names a missing topic', async () => {

@@ -27,7 +27,7 @@ describe('the command line', () => {
 
   it.each([
     [
-      ['keys', 'create', '-s', 's1', '--scopes', 'order', '--secret-stdin'],
+      ['keys', 'create', '-s', 's1', '--scopes', 'order', '--secret-file', '-'],
       /needs its --client-id/,
     ],
     [['sessions', 'revoke'], /give a session id, or --token/],

@@ -55,9 +55,9 @@ export const listCommand = () =>
         'store_id',
         'environment',
         'status',
-        ['SCOPES', 'scopes', 'fills'],
+        ['SCOPES', 'scopes'],
       ] as const;
-      printRows(rows, 'no keys', [...columns, ['LAST TOKEN', lastToken]], flags.limit);
+      printRows(rows, [...columns, ['LAST TOKEN', lastToken]], flags.limit);
     });
 
 /** When keys last got a token, in milliseconds, by `client_id`; without those that Redis lacks. */

@@ -37,8 +37,7 @@ export const createCommand = () =>
       ).makeOptionMandatory(),
     )
     .option('--client-id <id>', 'the id of credentials that exist already', readClientId)
-    .option('--secret-file <file>', 'file with the secret of --client-id')
-    .option('--secret-stdin', 'read the secret of --client-id from standard input')
+    .option('--secret-file <file>', 'file with the secret of --client-id; "-" is standard input')
     .addOption(waitOption())
     .action(async (flags) => {
       const imported = await importedSecret(flags);
@@ -66,19 +65,11 @@ export const createCommand = () =>
 interface SecretFlags {
   clientId?: string | undefined;
   secretFile?: string | undefined;
-  secretStdin?: true | undefined;
 }
 
 /** The operator's own secret; `null` if one is generated. */
-async function importedSecret({
-  clientId,
-  secretFile,
-  secretStdin,
-}: SecretFlags): Promise<string | null> {
-  if (secretFile !== undefined && secretStdin === true) {
-    throw new WrongUsage('--secret-file and --secret-stdin exclude each other');
-  }
-  if (secretFile === undefined && secretStdin !== true) return null;
+async function importedSecret({ clientId, secretFile }: SecretFlags): Promise<string | null> {
+  if (secretFile === undefined) return null;
   if (clientId === undefined) throw new WrongUsage('a secret of your own needs its --client-id');
   const secret = (await readSecret(secretFile)).replace(/\r?\n$/, '');
   if (secret === '' || secret.length > MAX_SECRET_LENGTH || /\p{Cc}/u.test(secret)) {
@@ -94,8 +85,8 @@ async function importedSecret({
   return secret;
 }
 
-async function readSecret(file: string | undefined): Promise<string> {
-  if (file === undefined) return readText(process.stdin);
+async function readSecret(file: string): Promise<string> {
+  if (file === '-') return readText(process.stdin);
   try {
     return await readFile(file, 'utf8');
   } catch (error) {
