@@ -90,9 +90,8 @@ async function requireFreePort(port: number | null): Promise<void> {
   server.close();
 }
 
-const read = readOptions(process.argv.slice(2));
-if ('exitCode' in read) process.exit(read.exitCode);
+const options = readOptions(process.argv.slice(2));
 // `npm start | head` closes our output; the stack continues.
 process.stdout.on('error', () => undefined);
-const isPlain = read.options.plain || Boolean(process.env['NO_COLOR']);
-process.exit(await run(read.options, createScreen(process.stdout, isPlain)));
+const screen = createScreen(process.stdout, Boolean(process.env['NO_COLOR']));
+process.exit(await run(options, screen));
