@@ -1,5 +1,5 @@
 /**
- * Counts and removes a store's access and its documents in one generation. After a kill the next
+ * Removes a store's access and its documents in one generation. After a kill the next
  * command removes the rest. The blocked store and its revoked keys, without rights, stay: a Redis
  * restored from an old snapshot is reconciled with them.
  */
@@ -51,50 +51,20 @@ export async function revokeKeys(servers: Servers, store: StoreOf): Promise<void
   }
 }
 
-export async function countAccess(servers: Servers, store: StoreOf): Promise<Counts> {
-  const { keys, revokedSessions } = await servers.access();
-  const inRedis = { sessions: 0, token_counts: 0, quota_counts: 0 };
-  for await (const { kind, names } of scanStore(servers, store)) inRedis[kind] += names.length;
-  const letters = lettersOf(
-    await servers.control(),
-    accessTopic(store.environment),
-    store.store_id,
-  );
-  return {
-    keys: await keys.countDocuments({ ...store, status: { $ne: 'revoked' } }),
-    ...inRedis,
-    revoked_sessions: await revokedSessions.countDocuments({ ...store }),
-    dead_letters: (await Array.fromAsync(letters)).length,
-  };
-}
-
 /** Removes sessions, their revocations and all counts, after the keys were revoked. */
 export async function removeAccess(servers: Servers, store: StoreOf): Promise<void> {
   const control = await servers.control();
   const { environment, store_id } = store;
-  for await (const { names, redis } of scanStore(servers, store)) await redis.del(...names);
-  const { lastTokens } = redisKeys(servers.config.namePrefix, environment, store_id);
-  await nodeFor(await servers.redis(), lastTokens).del(lastTokens);
-  await (await servers.access()).revokedSessions.deleteMany({ ...store });
-  const letters = await Array.fromAsync(lettersOf(control, accessTopic(environment), store_id));
-  await lettersIn(control).deleteMany({ _id: { $in: letters } });
-}
-
-/**
- * The data of a store in Redis besides its grants: sessions, their counts, and counts of the quota.
- */
-async function* scanStore(servers: Servers, { environment, store_id }: StoreOf) {
   const own = redisKeys(servers.config.namePrefix, environment, store_id);
   // All are on one node.
   const redis = nodeFor(await servers.redis(), own.storeAccess);
-  const kinds = [
-    ['sessions', own.session('')],
-    ['token_counts', own.tokens('')],
-    ['quota_counts', own.quota('')],
-  ] as const;
-  for (const [kind, prefix] of kinds) {
-    for await (const names of scanPrefix(redis, prefix)) yield { kind, names, redis };
+  for (const prefix of [own.session(''), own.tokens(''), own.quota('')]) {
+    for await (const names of scanPrefix(redis, prefix)) await redis.del(...names);
   }
+  await redis.del(own.lastTokens);
+  await (await servers.access()).revokedSessions.deleteMany({ ...store });
+  const letters = await Array.fromAsync(lettersOf(control, accessTopic(environment), store_id));
+  await lettersIn(control).deleteMany({ _id: { $in: letters } });
 }
 
 /**
@@ -124,16 +94,6 @@ export type Counts = Record<string, number>;
 const COLLECTIONS_OF_STORES = (Object.keys(INDEXES) as CollectionName[])
   .filter((name) => name !== CHECKPOINTS && name !== DEAD_LETTERS)
   .toSorted((a, b) => Number(b === STAMPS) - Number(a === STAMPS));
-
-/** A store's documents, its dead letters included. */
-export async function countDocuments(db: Db, topic: string, storeId: string): Promise<Counts> {
-  const counts: Counts = {};
-  for (const name of COLLECTIONS_OF_STORES) {
-    add(counts, name, await db.collection<OfStore>(name).countDocuments(ofStore(name, storeId)));
-  }
-  add(counts, DEAD_LETTERS, (await Array.fromAsync(lettersOf(db, topic, storeId))).length);
-  return counts;
-}
 
 /**
  * Removes the documents of a store in pieces with pauses, and repeats until a pass finds nothing: a retry of letters may write meanwhile.

@@ -15,49 +15,31 @@ import { publishErasure } from '../access/log.ts';
 import { changeAccess, remarkUnknownStore, storeSubject } from '../access/change.ts';
 import { audited } from '../audit.ts';
 import { storeCommand } from '../options.ts';
-import { printFacts, remark } from '../output.ts';
+import { askFor, checkCanAsk, printFacts } from '../output.ts';
 import { type Environment, openServers, type Servers } from '../servers.ts';
-import {
-  countAccess,
-  countDocuments,
-  removeAccess,
-  removeDocuments,
-  revokeKeys,
-  type StoreOf,
-  totalOf,
-} from './holdings.ts';
+import { removeAccess, removeDocuments, revokeKeys, type StoreOf, totalOf } from './holdings.ts';
 
 export const eraseCommand = () =>
   storeCommand('erase', 'Remove everything that is stored of a store, for good')
-    .option('-y, --yes', 'erase; without it the store is only counted')
+    .option('-y, --yes', 'do not ask')
     .action(async (store_id, flags) => {
+      checkCanAsk(flags, 'erase a store for good');
       await using servers = await openServers();
       const environment = servers.environmentOf(flags);
       const store = { environment: environment.name, store_id };
       await remarkUnknownStore(environment, store_id);
-      let generations = [];
-      for (const { number: generation, db } of await generationsOf(environment)) {
-        generations.push({
-          generation,
-          documents: await countDocuments(db, environment.topic, store_id),
-        });
-      }
-      const access = await countAccess(servers, store);
-      const erased = flags.yes === true;
-      if (erased) {
-        const about = { action: 'stores.erase', ...store, details: {} } as const;
-        generations = await audited(servers, about, async () => {
-          const result = await eraseStore(environment, store);
-          const documents = result.reduce((sum, one) => sum + totalOf(one.documents), 0);
-          return { result, details: { documents, generations: result.length } };
-        });
-      }
+      const question = `Erase all that is stored of ${store_id} in ${environment.name} for good?`;
+      await askFor(flags, question, 'nothing was erased');
+      const about = { action: 'stores.erase', ...store, details: {} } as const;
+      const generations = await audited(servers, about, async () => {
+        const result = await eraseStore(environment, store);
+        const documents = result.reduce((sum, one) => sum + totalOf(one.documents), 0);
+        return { result, details: { documents, generations: result.length } };
+      });
       const documents = generations.flatMap(({ generation, documents: counts }) =>
         Object.entries(counts).map(([name, count]) => [`g${generation} ${name}`, count]),
       );
-      const facts = { ...store, erased, ...access, ...Object.fromEntries(documents) };
-      printFacts({ ...store, erased, access, generations }, facts);
-      if (!erased) remark('note: give --yes to erase it, after its publishers were stopped');
+      printFacts({ ...store, generations }, { ...store, ...Object.fromEntries(documents) });
     });
 
 /** Without ends no message of the store is applied. */
