@@ -11,15 +11,4 @@ describe('events', () => {
     const value = Buffer.from(stdout.slice(stdout.indexOf('\n{')));
     expect(readChange({ key: Buffer.from('s1'), value })).toMatchObject({ entity: 'order' });
   });
-
-  it('prints the same as JSON', async () => {
-    const { stdout } = await runCommand({}, 'events customer --json');
-    expect(JSON.parse(stdout)).toMatchObject({
-      entity: 'customer',
-      fields: expect.arrayContaining([
-        { name: 'created_at', type: 'date-time', required: true, when_absent: null },
-      ]) as unknown,
-      example: { type: 'store-data.customer.changed' },
-    });
-  });
 });

