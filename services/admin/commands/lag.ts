@@ -33,7 +33,7 @@ type PartitionLag = Awaited<ReturnType<typeof measureLag>>[number];
  * applied message. Without a leader nothing is known of the log: `end`, `lag` and `open` are
  * `null`.
  */
-export async function measureLag(environments: readonly Environment[]) {
+async function measureLag(environments: readonly Environment[]) {
   const measure = async ({ servers }: Environment, topic: string, db: Db | null) => {
     // Positions first: the lag is never below zero.
     const checkpoints =
