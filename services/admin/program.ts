@@ -6,7 +6,6 @@ import { actor, ACTOR_VARIABLE, auditCommand } from './audit.ts';
 import * as access from './access/log.ts';
 import { completionCommand } from './commands/completion.ts';
 import { configCommand } from './commands/config.ts';
-import { eventsCommand } from './commands/events.ts';
 import * as generations from './commands/generations.ts';
 import * as keys from './commands/keys/rights.ts';
 import * as secrets from './commands/keys/secrets.ts';
@@ -55,7 +54,6 @@ export function createProgram(): CommandUnknownOpts {
   explainUsage(program);
   add(program, [
     prepareCommand(),
-    eventsCommand(),
     publishCommand(),
     group('keys', 'Make access keys, and decide what they may read', [
       secrets.createCommand(),

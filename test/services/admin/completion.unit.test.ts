@@ -17,7 +17,7 @@ describe('completion', () => {
     ['keys list --st', ['--store', '--status']],
     ['keys list --status ', ['active', 'inactive', 'revoked']],
     ['stores block list --e', ['--environment']],
-    ['events o', ['order', 'option_group']],
+    ['completion ', ['bash', 'zsh', '--help']],
     ['nonsense', []],
   ])('of "store-data %s" is %j', async (typed, words) => {
     const line = ['store-data', ...typed.split(' ')].map((word) => `'${word}'`).join(' ');
