@@ -6,9 +6,9 @@ import { actor, ACTOR_VARIABLE, auditCommand } from './audit.ts';
 import * as access from './access/log.ts';
 import { completionCommand } from './commands/completion.ts';
 import { configCommand } from './commands/config.ts';
+import { eraseCommand } from './commands/erase.ts';
 import * as generations from './commands/generations.ts';
-import * as keys from './commands/keys/rights.ts';
-import * as secrets from './commands/keys/secrets.ts';
+import * as keys from './commands/keys.ts';
 import { lagCommand } from './commands/lag.ts';
 import { prepareCommand } from './commands/prepare.ts';
 import { publishCommand } from './commands/publish.ts';
@@ -20,7 +20,6 @@ import { verifyCommand } from './commands/verify.ts';
 import { dropCommand, skipCommand } from './dead-letters/decide.ts';
 import { retryCommand } from './dead-letters/retry.ts';
 import * as letters from './dead-letters/show.ts';
-import { eraseCommand } from './erase/store.ts';
 import { describeError, isUnavailable, refusalOf, StoreDataError } from '#shared/errors.ts';
 import { command as makeCommand, WrongUsage } from './options.ts';
 import { fail, runToEnd } from './output.ts';
@@ -56,11 +55,11 @@ export function createProgram(): CommandUnknownOpts {
     prepareCommand(),
     publishCommand(),
     group('keys', 'Make access keys, and decide what they may read', [
-      secrets.createCommand(),
+      keys.createCommand(),
       keys.listCommand(),
       keys.showCommand(),
       keys.scopesCommand(),
-      secrets.rotateSecretCommand(),
+      keys.rotateSecretCommand(),
       ...keys.statusCommands(),
     ]),
     group('stores', 'Look at stores; block them and let them in again; export or erase them', [

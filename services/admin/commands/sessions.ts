@@ -11,7 +11,7 @@ import { withTimeLimit } from '#shared/waiting.ts';
 import { UNTIL_REDIS_IS_BACK } from '../access/change.ts';
 import { audited, messageOf } from '../audit.ts';
 import { openServers, type Servers } from '../servers.ts';
-import { scanPrefix } from '../erase/holdings.ts';
+import { scanPrefix } from './erase.ts';
 import {
   clientId as readClientId,
   command,
