@@ -35,10 +35,11 @@ function terminal(output: Output): Screen {
   let drawn = 0;
   const draw = (line = '') => {
     const erase = drawn === 0 ? '' : `\r\u001B[${drawn}A\u001B[J`;
-    // A line as wide as the terminal, or one more than its rows, would scroll.
+    // A line as wide as the terminal, or one more than its rows, would scroll. A terminal that does
+    // not know its size says 0.
     const lines = wanted
-      .slice(0, (output.rows ?? 24) - 1)
-      .map((text) => `${text.slice(0, (output.columns ?? 80) - 1)}\n`);
+      .slice(0, (output.rows || 24) - 1)
+      .map((text) => `${text.slice(0, (output.columns || 80) - 1)}\n`);
     drawn = lines.length;
     output.write(`${erase}${line}${lines.join('')}`);
   };

@@ -71,6 +71,9 @@ test('on a terminal the status lines stay below the log lines', () => {
   screen.live(['a 1', 'b 1']);
   screen.line('log');
   expect(written).toEqual(['a 1\nb 1\n', '\r\u001B[2A\u001B[Jlog\na 1\nb 1\n']);
+  // A terminal that does not know its size is written as one of 80 columns.
+  createScreen({ ...output, columns: 0, rows: 0 }).live(['a'.repeat(90)]);
+  expect(written.slice(2)).toEqual([`${'a'.repeat(79)}\n`]);
 });
 
 test.each([
