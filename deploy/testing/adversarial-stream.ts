@@ -2,7 +2,8 @@
  * Changes of a store in the worst order and with the worst dates that real sources send. The same
  * for the same seed.
  */
-import { type EntityName } from '#shared/events/entities.ts';
+import { exampleEvent } from '#shared/events/describe-fields.ts';
+import type { EntityName } from '#shared/events/entities.ts';
 import { ORDER_STATUSES } from '#shared/records/order.ts';
 import type { Change } from './api.d.ts';
 import { Random } from './random.ts';
@@ -86,7 +87,8 @@ export class AdversarialStream {
 
   /** An order that no other change of the stream names. Call `note` once it is published. */
   makeOrder(id: string, about: Adversity): StreamChange {
-    return { ...this.#envelope('order', id), about, data: { ...this.#order(), customer: null } };
+    const change = this.#envelope('order', id);
+    return { ...change, about, data: { ...this.#state('order', change.sequence), customer: null } };
   }
 
   note(change: StreamChange): void {
@@ -141,76 +143,32 @@ export class AdversarialStream {
     ]);
   }
 
-  /** A state that shows its version in a field. */
+  /** The example of docs/events.md with other references, and a text that shows its version. */
   #state(entity: EntityName, version: number): object {
-    const name = `v${version}`;
-    const created = new Date(FIRST_DAY + this.#random.below(1_000) * 500).toISOString();
-    const active = this.#random.chance(0.75);
-    const customer = `customer-${this.#random.below(ENTITIES.customer.records)}`;
-    const states: Record<EntityName, () => object> = {
-      store: () => ({ name, timezone_offset: this.#random.pick(OFFSETS) }),
-      customer: () => ({ name, phone: '+55 11 98765-4321', document: '123.456.789-09' }),
-      order: () => ({
-        ...this.#order(),
-        display_id: name,
-        customer: this.#random.chance(0.8)
-          ? { id: customer, name: 'Maria', phone: '11 9', document: '1' }
-          : null,
-      }),
-      review: () => ({ rating: 5, comment: name, customer_id: customer, customer_name: 'Maria' }),
-      campaign: () => ({ name, channel: 'whatsapp', status: 'running', message: `${name}: 10%` }),
-      coupon: () => ({
-        code: 'OLA',
-        description: name,
-        discount_type: 'fixed',
-        discount_value: '5.00',
-        active,
-      }),
-      category: () => ({ name, position: this.#random.below(3), active }),
-      product: () => ({
-        name,
-        price: '39.90',
-        position: this.#random.below(3),
-        active,
-        category_id: this.#orNone(`category-${this.#random.below(14)}`),
-        option_group_ids: [
-          `option_group-${this.#random.below(12)}`,
-          `option_group-${this.#random.below(14)}`,
-        ],
-      }),
-      option_group: () => ({
-        name,
-        min: 0,
-        max: 2,
-        options: [
-          { id: 'a', name: 'Catupiry', price: '5.00', active, position: 2 },
-          { id: 'b', name: 'Cheddar', price: '4.00', position: this.#random.below(4) },
-        ],
-      }),
+    const text = `v${version}`;
+    const id = `customer-${this.#random.below(ENTITIES.customer.records)}`;
+    const customer = this.#random.chance(0.8) ? { id, name: 'Maria', phone: '11 9' } : null;
+    const ofEntity: Partial<Record<EntityName, object>> = {
+      store: { timezone_offset: this.#random.pick(OFFSETS) },
+      order: { customer, status: this.#random.pick(ORDER_STATUSES), total: `${version}.00` },
+      review: { customer_id: id },
+      product: {
+        category_id: this.#random.chance(0.85) ? `category-${this.#random.below(14)}` : null,
+        option_group_ids: [12, 14].map((end) => `option_group-${this.#random.below(end)}`),
+      },
     };
-    return { created_at: created, ...states[entity]() };
-  }
-
-  #order(): object {
-    const created = new Date(
-      FIRST_DAY + this.#orders * 1_000 + this.#random.below(3) * 250,
-    ).toISOString();
-    const total = `${1 + this.#random.below(500)}.00`;
     return {
-      display_id: `v${this.#sequence}`,
-      status: this.#random.pick(ORDER_STATUSES),
-      order_type: 'delivery',
-      total,
-      items: [
-        { id: 'i1', product_id: 'product-1', name: 'Pizza', quantity: 1, unit_price: total, total },
-      ],
-      payments: [{ method: 'pix', type: 'prepaid', amount: total }],
-      status_history: [{ status: 'pending', at: created }],
-      created_at: created,
+      ...exampleEvent(entity).data,
+      // An entity has some of these; what it does not know is ignored.
+      name: text,
+      display_id: text,
+      comment: text,
+      description: text,
+      active: this.#random.chance(0.75),
+      position: this.#random.below(3),
+      created_at: new Date(FIRST_DAY + this.#random.below(1_000) * 500).toISOString(),
+      updated_at: undefined,
+      ...ofEntity[entity],
     };
-  }
-
-  #orNone(id: string): string | null {
-    return this.#random.chance(0.85) ? id : null;
   }
 }

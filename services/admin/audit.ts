@@ -149,12 +149,12 @@ export const auditCommand = () =>
       };
       const newest = found.slice(0, flags.limit).toReversed();
       const rows = newest.map((began) => toJson(began, endOf(began)));
-      printRows(rows, 'nothing', [
+      printRows(rows, [
         'at',
-        ['ACTOR', 'actor', 'fills'],
+        ['ACTOR', 'actor'],
         'action',
-        ['ABOUT', aboutInWords, 'fills'],
-        ['OUTCOME', ({ outcome, result }) => outcomeInWords(outcome, result), 'fills'],
+        ['ABOUT', aboutInWords],
+        ['OUTCOME', ({ outcome, result }) => outcomeInWords(outcome, result)],
       ]);
       if (found.length > flags.limit) remarkMore(flags.limit);
     });

@@ -3,7 +3,6 @@
  * questions to standard error; and whether they failed although they ran to their end.
  */
 import { AsyncLocalStorage } from 'node:async_hooks';
-import Table from 'cli-table3';
 import { createInterface } from 'node:readline/promises';
 import { commandInvalid } from '#shared/errors.ts';
 import { WrongUsage } from './options.ts';
@@ -53,13 +52,9 @@ export async function runToEnd(isJson: boolean, command: () => Promise<number>):
   return code === 0 && outcome.isFailed ? 1 : code;
 }
 
-/**
- * A column: a field under its own name, or a title and a cell. One that `fills` is wrapped on a
- * narrow terminal.
- */
+/** A column: a field under its own name, or a title and a cell. */
 type Column<R> =
-  | (keyof R & string)
-  | readonly [title: string, cell: (keyof R & string) | ((row: R) => unknown), layout?: 'fills'];
+  (keyof R & string) | readonly [title: string, cell: (keyof R & string) | ((row: R) => unknown)];
 
 /** A value in a table or a list of facts. */
 function cellText(value: unknown): string {
@@ -69,68 +64,30 @@ function cellText(value: unknown): string {
   return typeof value === 'string' ? printable(value) : JSON.stringify(value);
 }
 
-const FRAME =
-  'top top-mid top-left top-right bottom bottom-mid bottom-left bottom-right left left-mid mid mid-mid right right-mid middle';
-const NO_FRAME = Object.fromEntries(FRAME.split(' ').map((part) => [part, '']));
-const GAP = 2;
-const MIN_FILL = 16;
-
-/** Lays out rows in columns under titles, numbers on the right; ends with a line break. */
-export function tableOf<R>(
-  rows: readonly R[],
-  columns: readonly Column<R>[],
-  // A pipe has no width, and a terminal that does not know its own says 0.
-  width = process.stdout.columns || 80,
-): string {
+/** Lays out rows in columns under titles; ends with a line break. */
+export function tableOf<R>(rows: readonly R[], columns: readonly Column<R>[]): string {
   const described = columns.map((column) =>
     typeof column === 'string' ? ([column.toUpperCase(), column] as const) : column,
   );
-  const values = rows.map((row) =>
-    described.map(([, cell]) => (typeof cell === 'function' ? cell(row) : row[cell])),
-  );
-  const cells = values.map((row) => row.map(cellText));
-  const widths = described.map(([title], index) =>
-    Math.max(title.length, ...cells.map((row) => row[index]?.length ?? 0)),
-  );
-  const widthOf = (index: number) => widths[index] ?? 0;
-  for (
-    let excess = widths.reduce((sum, each) => sum + each + GAP, -GAP) - width;
-    excess > 0;
-    excess--
-  ) {
-    const [widest] = [...described.keys()]
-      .filter((index) => described[index]?.[2] === 'fills' && widthOf(index) > MIN_FILL)
-      .toSorted((a, b) => widthOf(b) - widthOf(a));
-    if (widest === undefined) break;
-    widths[widest] = widthOf(widest) - 1;
-  }
-  const table = new Table({
-    chars: NO_FRAME,
-    style: { 'padding-left': 0, 'padding-right': GAP, head: [], border: [], compact: true },
-    head: described.map(([title]) => title),
-    colWidths: widths.map((each) => each + GAP),
-    colAligns: described.map((_, index) =>
-      values.some((row) => typeof row[index] === 'number') ? 'right' : 'left',
+  const lines = [
+    described.map(([title]) => title),
+    ...rows.map((row) =>
+      described.map(([, cell]) => cellText(typeof cell === 'function' ? cell(row) : row[cell])),
     ),
-    wordWrap: true,
-  });
-  table.push(...cells);
-  const lines = table.toString().split('\n');
-  return `${lines.map((line) => line.trimEnd()).join('\n')}\n`;
+  ];
+  const widths = described.map((_, index) =>
+    Math.max(...lines.map((cells) => cells[index]?.length ?? 0)),
+  );
+  const texts = lines.map((cells) =>
+    cells.map((cell, index) => cell.padEnd(widths[index] ?? 0)).join('  '),
+  );
+  return texts.map((text) => `${text.trimEnd()}\n`).join('');
 }
 
-/**
- * @param none the text if there are no rows; `null` if there always are some.
- * @param limit how many rows are printed; a remark says when there are more.
- */
-export function printRows<R>(
-  rows: readonly R[],
-  none: string | null,
-  columns: readonly Column<R>[],
-  limit = Infinity,
-) {
+/** @param limit how many rows are printed; a remark says when there are more. */
+export function printRows<R>(rows: readonly R[], columns: readonly Column<R>[], limit = Infinity) {
   const shown = rows.slice(0, limit);
-  printResult(shown, none !== null && shown.length === 0 ? none : tableOf(shown, columns));
+  printResult(shown, tableOf(shown, columns));
   if (rows.length > limit) remarkMore(limit);
 }
 
@@ -199,43 +156,17 @@ export async function askFor({ yes }: YesFlag, question: string, otherwise: stri
   if (!/^y(?:es)?$/i.test(answer.trim())) throw commandInvalid(otherwise);
 }
 
-const TERMINAL_MS = 200;
-const LOG_MS = 5_000;
+const PROGRESS_MS = 5_000;
 
-/** One line that is rewritten on a terminal; elsewhere a line every few seconds. */
-export class ProgressLine {
-  readonly #output = process.stderr;
-  #shownAt = -Infinity;
-  #isShown = false;
-
-  get everyMs(): number {
-    return this.#output.isTTY ? TERMINAL_MS : LOG_MS;
-  }
-
-  show(text: string): void {
+/** Shows the first text at once, and later ones every few seconds. */
+export function createProgress(): (text: string) => void {
+  let shownAt = -Infinity;
+  return (text) => {
     const now = performance.now();
-    if (now - this.#shownAt < this.everyMs) return;
-    this.#shownAt = now;
-    if (this.#output.isTTY) {
-      this.#output.write(`\r${text.slice(0, (this.#output.columns || 80) - 1)}\u001B[K`);
-      this.#isShown = true;
-    } else {
-      this.#output.write(`${text}\n`);
-    }
-  }
-
-  say(text: string): void {
-    this.clear();
-    this.#output.write(`${text}\n`);
-  }
-
-  readonly [Symbol.dispose] = () => this.clear();
-
-  clear(): void {
-    if (this.#isShown) this.#output.write('\r\u001B[K');
-    this.#isShown = false;
-    this.#shownAt = -Infinity;
-  }
+    if (now - shownAt < PROGRESS_MS) return;
+    shownAt = now;
+    remark(text);
+  };
 }
 
 /** A span such as `40 ms`, `6.2 s`, `3 min`, `5 h`. */

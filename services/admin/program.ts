@@ -6,10 +6,9 @@ import { actor, ACTOR_VARIABLE, auditCommand } from './audit.ts';
 import * as access from './access/log.ts';
 import { completionCommand } from './commands/completion.ts';
 import { configCommand } from './commands/config.ts';
-import { eventsCommand } from './commands/events.ts';
+import { eraseCommand } from './commands/erase.ts';
 import * as generations from './commands/generations.ts';
-import * as keys from './commands/keys/rights.ts';
-import * as secrets from './commands/keys/secrets.ts';
+import * as keys from './commands/keys.ts';
 import { lagCommand } from './commands/lag.ts';
 import { prepareCommand } from './commands/prepare.ts';
 import { publishCommand } from './commands/publish.ts';
@@ -21,7 +20,6 @@ import { verifyCommand } from './commands/verify.ts';
 import { dropCommand, skipCommand } from './dead-letters/decide.ts';
 import { retryCommand } from './dead-letters/retry.ts';
 import * as letters from './dead-letters/show.ts';
-import { eraseCommand } from './erase/store.ts';
 import { describeError, isUnavailable, refusalOf, StoreDataError } from '#shared/errors.ts';
 import { command as makeCommand, WrongUsage } from './options.ts';
 import { fail, runToEnd } from './output.ts';
@@ -55,14 +53,13 @@ export function createProgram(): CommandUnknownOpts {
   explainUsage(program);
   add(program, [
     prepareCommand(),
-    eventsCommand(),
     publishCommand(),
     group('keys', 'Make access keys, and decide what they may read', [
-      secrets.createCommand(),
+      keys.createCommand(),
       keys.listCommand(),
       keys.showCommand(),
       keys.scopesCommand(),
-      secrets.rotateSecretCommand(),
+      keys.rotateSecretCommand(),
       ...keys.statusCommands(),
     ]),
     group('stores', 'Look at stores; block them and let them in again; export or erase them', [
@@ -72,10 +69,9 @@ export function createProgram(): CommandUnknownOpts {
       stores.exportCommand(),
       eraseCommand(),
     ]),
-    group('quota', 'Give stores a quota of their own', [
+    group('quota', 'Give stores a quota of their own, which "stores list" shows', [
       quota.setCommand(),
       quota.resetCommand(),
-      quota.showCommand(),
     ]),
     group('sessions', 'Look at issued tokens; end them before their time', [
       sessions.listCommand(),

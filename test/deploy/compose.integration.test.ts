@@ -2,7 +2,6 @@
  * The image and the Compose file on a Docker engine, if there is one: from an event to an answer by
  * three query services.
  */
-import { decodeProtectedHeader } from 'jose';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { orderMessage } from '#test/events.ts';
 import { eventually } from '#test/eventually.ts';
@@ -77,23 +76,6 @@ describe('the Compose file', { timeout: 5 * MINUTE }, () => {
     do expect(await readOrders()).toMatchObject({ status: 200 });
     while (!(await Promise.race([stopping, Promise.resolve(false)])));
     expect(await readOrders()).toMatchObject({ status: 200 });
-  });
-
-  it('accepts tokens from before a restart of Redis', async () => {
-    await installed.compose(['restart', 'redis']);
-    await eventually('requests are answered again', async () => {
-      const { status } = await readOrders();
-      expect([200, 503]).toContain(status);
-      return status === 200;
-    });
-  });
-
-  it('signs tokens with a key that the command line added', async () => {
-    const rotate = 'signing-keys rotate --activate-after 3s --json';
-    const [added] = JSON.parse(await installed.admin(rotate)) as { kid: string }[];
-    expect(decodeProtectedHeader(token).kid).not.toBe(added?.kid);
-    const isSignedByIt = async () => decodeProtectedHeader(await getToken()).kid === added?.kid;
-    await eventually('tokens are signed with the new key', isSignedByIt);
   });
 
   it('limits memory, processor time and processes of every container', async () => {

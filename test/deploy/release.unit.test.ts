@@ -68,12 +68,6 @@ describe('the scripts of a release', () => {
     expect(json('docs/openapi.released.json', folder)).toEqual(json('docs/openapi.json'));
   });
 
-  it('accept a section that has the version and a date already', () => {
-    const before = text('CHANGELOG.md', folder);
-    expect(run('version.ts')).toMatchObject({ stderr: '', status: 0 });
-    expect(text('CHANGELOG.md', folder)).toBe(before);
-  });
-
   it('refuse a release without a changelog section, and further changes of a released one', () => {
     const changelog = text('CHANGELOG.md', folder);
     const runWith = (changed: string) => {

@@ -78,16 +78,6 @@ describe('an image of a server', () => {
     for (const [name, image] of images)
       expect([name, image]).toEqual([name, expect.stringMatching(/:[^:@]+@sha256:[0-9a-f]{64}$/)]);
   });
-
-  it('is named in Compose only by a variable', () => {
-    const images = Object.entries(services).map(([name, { image }]) => [name, image]);
-    expect(images).toEqual(
-      images.map(([name]) => [
-        name,
-        expect.stringMatching(/^\$\{[A-Z_]+_IMAGE:(\?|-store-data)\}$/),
-      ]),
-    );
-  });
 });
 
 describe('Prometheus of the Compose file', () => {

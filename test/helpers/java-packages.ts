@@ -28,7 +28,7 @@ export async function javaWith({
     const { context } = home;
     const file = await findJava(context);
     const jars = await ensurePackage(
-      { ...wanted, fetch: (target, staging) => fetchJars(pom, file, target, staging, context) },
+      { ...wanted, fetch: (target, staging) => fetchJars(pom, target, staging, context) },
       context,
     );
     return { file, args: ['-cp', join(jars, '*')] };

@@ -228,7 +228,7 @@ describe('a run with all kinds of activity', () => {
       await command(creating, { shows: 'secret' }),
     ) as Made;
     secrets.add(secret);
-    const create = words('keys create -s s1 --scopes menu --client-id pos-17 --secret-stdin');
+    const create = words('keys create -s s1 --scopes menu --client-id pos-17 --secret-file -');
     await command(create, { input: imported });
     const rotated = JSON.parse(
       await command(['keys', 'rotate-secret', id, '--json'], { shows: 'secret' }),

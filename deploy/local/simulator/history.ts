@@ -2,12 +2,10 @@
  * A store's past: its record, its menu, its customers, the orders of the past thirty days in their
  * final states with their reviews, and its coupons and campaigns.
  */
-import { WEEKDAYS } from '#shared/records/store.ts';
-import { type Origin, regularCustomer, regularCustomers, type SimulatedStore } from './store.ts';
+import { type Origin, regularCustomer, regularCustomers } from './store.ts';
 import {
   eventOf,
   type SimulatedEvent,
-  type Chance,
   chanceOf,
   pick,
   DAY,
@@ -39,8 +37,9 @@ export function* history(origin: Origin, orders: number): Generator<SimulatedEve
   for (const { id, state } of customers) yield eventOf(store, 'customer', id, state);
 
   const chance = chanceOf(seed, ['orders', environment, store.id]);
-  const instants = Array.from({ length: orders }, () =>
-    openInstant(chance, store, now - MAX_LIFE_MS),
+  const instants = Array.from(
+    { length: orders },
+    () => now - MAX_LIFE_MS - chance.number.int(DAYS * DAY),
   );
   const used = new Map<string, number>();
   for (const [index, at] of instants.toSorted((a, b) => a - b).entries()) {
@@ -56,25 +55,6 @@ export function* history(origin: Origin, orders: number): Generator<SimulatedEve
   }
 
   yield* offers(origin, used, customers.length);
-}
-
-/** A past instant at which the store was open, most likely in the middle of its hours. */
-function openInstant(
-  chance: Chance,
-  { city, cuisine: { opens } }: SimulatedStore,
-  until: number,
-): number {
-  const minutes = (clock: string) => Number(clock.slice(0, 2)) * 60 + Number(clock.slice(3));
-  const [from, to] = [minutes(opens.from), minutes(opens.to)];
-  for (;;) {
-    const midnight = localDay(until, city.timezoneOffset, -chance.number.int({ max: DAYS - 1 }));
-    const part = (chance.number.float() + chance.number.float()) / 2;
-    const at = Math.floor(midnight + (from + part * (to - from)) * MINUTE);
-    // The local days since the first Monday of 1970.
-    const days = (midnight - localDay(DAY / 2, city.timezoneOffset, 4)) / DAY;
-    const weekday = WEEKDAYS[days % WEEKDAYS.length] ?? 'monday';
-    if (at <= until && opens.days.includes(weekday)) return at;
-  }
 }
 
 /** Before any of them begins. */

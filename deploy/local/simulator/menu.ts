@@ -99,20 +99,6 @@ function rounded(amount: number): string {
   return money(Math.round(amount / 10) * 10);
 }
 
-/**
- * Takes a product off sale or puts it back. While more than one is sold out, one of these comes
- * back.
- */
-export function changedProduct(
-  chance: Chance,
-  { products }: Menu,
-  updated_at: string,
-): [string, EntityStates['product']] {
-  const soldOut = [...products].filter(([, { active }]) => !active);
-  const [id, product] = pick(chance, soldOut.length > 1 ? soldOut : [...products]);
-  return [id, { ...product, active: !product.active, updated_at }];
-}
-
 export interface City {
   name: string;
   state: string;

@@ -1,6 +1,6 @@
 /**
  * The simulator: stores that publish their past and then new changes to Kafka, like any other
- * source. Opening hours count for the past only, so that changes come at any time of the day.
+ * source.
  */
 import { createProducer, type Kafka } from '#shared/kafka/client.ts';
 import { changesTopic } from '#shared/events/topics.ts';
@@ -12,8 +12,8 @@ import {
   eventOf,
   chanceOf,
   happens,
-  instant,
   MINUTE,
+  pick,
 } from './random.ts';
 import { history } from './history.ts';
 import {
@@ -24,7 +24,6 @@ import {
   regularCustomers,
   type SimulatedStore,
 } from './store.ts';
-import { changedProduct } from './menu.ts';
 import { orderState, placeOrder, review, type SimulatedOrder } from './order.ts';
 
 interface SimulatorOptions {
@@ -116,7 +115,6 @@ export async function createSimulator(options: SimulatorOptions) {
 /** A minute of an order takes a second. */
 export const PACE = 60;
 const NEW_CUSTOMER_PERCENT = 12;
-const MENU_CHANGE_PERCENT = 8;
 /** After the order's end. */
 const REVIEW_MS = 10_000;
 
@@ -134,13 +132,12 @@ interface TrafficOptions extends Omit<Origin, 'store'> {
  * @returns a function that returns the events since its last call, in order.
  */
 export function traffic(options: TrafficOptions): (now: number) => SimulatedEvent[] {
-  const { environment, history, ordersPerMinute, began } = options;
-  const stores = [...options.stores];
+  const { environment, stores, history, ordersPerMinute, began } = options;
   const chance = chanceOf(options.seed, ['traffic', environment]);
   // Part of the ids, so that no earlier run has the same ones.
   const run = Math.floor(began / 1_000);
   let ahead: { at: number; happen: (now: number) => SimulatedEvent }[] = [];
-  let [time, due, placed, version] = [began, 1, 0, 0];
+  let [time, due, placed] = [began, 1, 0];
 
   /** Takes an order's next step, and schedules the one after it, or the review. */
   function step(
@@ -163,8 +160,7 @@ export function traffic(options: TrafficOptions): (now: number) => SimulatedEven
 
   function place(now: number): SimulatedEvent[] {
     placed += 1;
-    const index = chance.number.int(stores.length - 1);
-    const store = stores[index] as SimulatedStore;
+    const store = pick(chance, stores);
     const number = chance.number.int({ min: 1, max: regularCustomers(history) });
     const isNew = happens(chance, NEW_CUSTOMER_PERCENT);
     const person = isNew
@@ -173,14 +169,6 @@ export function traffic(options: TrafficOptions): (now: number) => SimulatedEven
     const order = { id: `o${run}-${placed}`, number: history + placed, at: now };
     const events = isNew ? [eventOf(store, 'customer', person.id, person.state)] : [];
     events.push(step(store, placeOrder(chance, store, person, order), [], now));
-    if (happens(chance, MENU_CHANGE_PERCENT)) {
-      const [id, product] = changedProduct(chance, store.menu, instant(now));
-      const products = new Map([...store.menu.products, [id, product]]);
-      stores[index] = { ...store, menu: { ...store.menu, products } };
-      // Above the versions of earlier runs.
-      version = Math.max(version + 1, now);
-      events.push(eventOf(store, 'product', id, product, version));
-    }
     return events;
   }
 

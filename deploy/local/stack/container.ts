@@ -5,7 +5,14 @@ import { join } from 'node:path';
 import { parseEnv } from 'node:util';
 import type { ContainerRuntimeClient } from 'testcontainers';
 import { withTimeLimit } from '#shared/waiting.ts';
-import { reasonOf, type ImageVariable, type PartDefinition, type StartContext } from './part.ts';
+import {
+  LOOPBACK,
+  reasonOf,
+  type ImageVariable,
+  type PartDefinition,
+  type StartContext,
+  withReports,
+} from './part.ts';
 import { onFreePorts, readyOrExited } from './program.ts';
 
 export type Engine = ContainerRuntimeClient;
@@ -19,14 +26,17 @@ export async function findEngine(): Promise<EngineAnswer> {
   try {
     const { getContainerRuntimeClient } = await import('testcontainers');
     const late = () => new Error(`not within ${ANSWER_LIMIT_MS / 1000} s`);
-    return { engine: await withTimeLimit(ANSWER_LIMIT_MS, late, getContainerRuntimeClient) };
+    const engine = await withTimeLimit(ANSWER_LIMIT_MS, late, getContainerRuntimeClient);
+    const { host } = engine.info.containerRuntime;
+    return host === 'localhost'
+      ? { engine }
+      : { absent: `the Docker engine is on another machine (${host})` };
   } catch (error) {
     return { absent: `no Docker engine answers (${reasonOf(error)})` };
   }
 }
 
 const PULL_LIMIT_MS = 10 * 60_000;
-const REPORT_MS = 10_000;
 
 /** Pulls a missing image. @returns why that failed; undefined if the image exists. */
 export async function missingImage(
@@ -37,18 +47,13 @@ export async function missingImage(
   const { ImageName } = await import('testcontainers');
   const name = ImageName.fromString(image);
   if (await engine.image.exists(name)) return undefined;
-  const started = Date.now();
-  log(`pulling the image ${image}`);
-  const seconds = () => Math.round((Date.now() - started) / 1000);
-  const report = setInterval(() => log(`pulling the image ${image}: ${seconds()} s`), REPORT_MS);
-  const late = () => new Error(`not done after ${seconds()} s`);
+  const late = () => new Error(`not done after ${PULL_LIMIT_MS / 60_000} min`);
+  const pull = () => withTimeLimit(PULL_LIMIT_MS, late, () => engine.image.pull(name));
   try {
-    await withTimeLimit(PULL_LIMIT_MS, late, () => engine.image.pull(name));
+    await withReports(`pulling the image ${image}`, log, pull);
     return undefined;
   } catch (error) {
     return `the image ${image} cannot be pulled (${reasonOf(error)})`;
-  } finally {
-    clearInterval(report);
   }
 }
 
@@ -85,8 +90,6 @@ export async function startContainer(
   const stackName = createHash('sha256').update(context.folder.path).digest('hex').slice(0, 12);
   const volume = `store-data-${stackName}-${part.name}`;
   const { dockerode } = engine.container;
-  const { host: given } = engine.info.containerRuntime;
-  const host = given === 'localhost' ? LOOPBACK : given;
   // Usually there is no such volume.
   if (!context.keepData)
     await dockerode
@@ -94,7 +97,7 @@ export async function startContainer(
       .remove()
       .catch(() => undefined);
   return onFreePorts(part, context, async (_folder, ports) => {
-    const plan = part.planContainer(ports, host, context.keepData);
+    const plan = part.planContainer(ports, context.keepData);
     const port = `${ports[0]}/tcp`;
     const container = await dockerode.createContainer({
       Image: image,
@@ -103,10 +106,7 @@ export async function startContainer(
       Labels: { 'store-data.stack': context.folder.path, 'store-data.part': part.name },
       ExposedPorts: { [port]: {} },
       HostConfig: {
-        // An engine on another machine is not reached through this one's loopback interface.
-        PortBindings: {
-          [port]: [{ HostIp: host === LOOPBACK ? LOOPBACK : '', HostPort: String(ports[0]) }],
-        },
+        PortBindings: { [port]: [{ HostIp: LOOPBACK, HostPort: String(ports[0]) }] },
         ...(context.keepData ? { Binds: [`${volume}:${plan.dataPath}`] } : {}),
       },
     });
@@ -117,7 +117,7 @@ export async function startContainer(
       const exited = container
         .wait()
         .then(({ StatusCode: exitCode }) => ({ exitCode, signal: null }));
-      const address = await readyOrExited(part, host, ports.slice(0, 1), exited);
+      const address = await readyOrExited(part, ports.slice(0, 1), exited);
       const stop = async () => {
         if (context.keepData) await container.stop({ t: GRACE_SECONDS }).catch(() => undefined);
         await removeContainer(container, context);
@@ -129,8 +129,6 @@ export async function startContainer(
     }
   });
 }
-
-const LOOPBACK = '127.0.0.1';
 
 async function copyLog(engine: Engine, container: Container, logFile: string): Promise<void> {
   writeFileSync(logFile, '');

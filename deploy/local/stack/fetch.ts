@@ -7,7 +7,7 @@ import { chmod, copyFile, mkdir, readdir, readFile, rename, rm } from 'node:fs/p
 import { homedir } from 'node:os';
 import { basename, dirname, join } from 'node:path';
 import { promisify } from 'node:util';
-import { reasonOf, StackError, type StartContext } from './part.ts';
+import { reasonOf, StackError, type StartContext, withReports } from './part.ts';
 import { findInstalled, findOnPath, type ProgramKind } from './program.ts';
 import { type Command, lastLines, startGuarded } from './process.ts';
 
@@ -28,9 +28,6 @@ export function cacheFolder(env: NodeJS.ProcessEnv): string {
   const { STORE_DATA_CACHE: own, XDG_CACHE_HOME: shared } = env;
   return own || join(shared || join(homedir(), '.cache'), 'store-data');
 }
-
-const INSTALL_ATTEMPTS = 10;
-const REPORT_MS = 5_000;
 
 /** A set of files that a package registry has. */
 export interface Package {
@@ -56,7 +53,7 @@ export async function ensurePackage(wanted: Package, context: StartContext): Pro
   const folder = join(cache, `${wanted.name}-${list.slice(0, 12)}`);
   const damaged = await findDamaged(folder, wanted.checksums);
   if (damaged?.length === 0) return folder;
-  if (damaged !== null) context.log(`${folder} is damaged (${damaged[0]}): fetching it again`);
+  if (damaged !== null) throw new StackError(`${folder} is damaged (${damaged[0]}): remove it`);
   const staging = join(cache, `.fetching-${wanted.name}-${randomUUID()}`);
   await context.guard.hold('path', staging);
   await mkdir(staging, { recursive: true }).catch((error: unknown) => {
@@ -68,7 +65,10 @@ export async function ensurePackage(wanted: Package, context: StartContext): Pro
   });
   try {
     await fetchInto(staging, wanted, context);
-    await install(join(staging, 'finished'), folder, staging, wanted);
+    await rename(join(staging, 'finished'), folder).catch(async (error: unknown) => {
+      // Another process may have done the same: both results are equal.
+      if ((await findDamaged(folder, wanted.checksums))?.length !== 0) throw error;
+    });
   } finally {
     await rm(staging, { recursive: true, force: true });
     context.guard.release('path', staging);
@@ -77,52 +77,21 @@ export async function ensurePackage(wanted: Package, context: StartContext): Pro
 }
 
 async function fetchInto(staging: string, wanted: Package, context: StartContext): Promise<void> {
-  const started = Date.now();
   const megabytes = Math.round(wanted.downloadBytes / 1_000_000);
-  context.log(`fetching ${wanted.title} (${megabytes} MB)`);
-  const seconds = () => Math.round((Date.now() - started) / 1000);
-  const report = setInterval(
-    () => context.log(`fetching ${wanted.title}: ${seconds()} s`),
-    REPORT_MS,
-  );
   const target = join(staging, 'finished');
   try {
     await mkdir(target);
-    await wanted.fetch(target, staging, context);
+    await withReports(`fetching ${wanted.title} (${megabytes} MB)`, context.log, () =>
+      wanted.fetch(target, staging, context),
+    );
   } catch (error) {
     throw new StackError(`could not fetch ${wanted.title}: ${reasonOf(error)}`, { cause: error });
-  } finally {
-    clearInterval(report);
   }
   const damaged = (await findDamaged(target, wanted.checksums)) ?? [];
   if (damaged.length > 0) {
     throw new StackError(
       `the download is not ${wanted.title}: ${damaged.join(', ')} differs from ${wanted.checksums}`,
     );
-  }
-  context.log(`fetched ${wanted.title} in ${seconds()} s`);
-}
-
-/**
- * Moves the finished folder into place. Another process may do the same: both results are equal.
- */
-async function install(
-  finished: string,
-  folder: string,
-  staging: string,
-  wanted: Package,
-): Promise<void> {
-  for (let attempt = 1; ; attempt++) {
-    try {
-      await rename(finished, folder);
-      return;
-    } catch (error) {
-      const damaged = await findDamaged(folder, wanted.checksums);
-      if (damaged?.length === 0) return;
-      if (attempt === INSTALL_ATTEMPTS) throw error;
-    }
-    // The damaged package is moved away, unless another process was quicker.
-    await rename(folder, join(staging, `replaced-${attempt}`)).catch(() => undefined);
   }
 }
 
@@ -244,16 +213,11 @@ export async function locateServer(
   return join(await ensurePackage(ofWheel, context), name);
 }
 
-/** Where Debian and its relatives keep the system's certificates for Java. */
-const SYSTEM_CERTIFICATES = '/etc/ssl/certs/java/cacerts';
-
 /**
  * Puts the jars of the pom's dependencies, transitive ones included, into `target`.
- * @param java runs Maven on a machine without Java.
  */
 export async function fetchJars(
   pom: string,
-  java: string,
   target: string,
   staging: string,
   context: StartContext,
@@ -273,24 +237,8 @@ export async function fetchJars(
     `-DoutputDirectory=${target}`,
     'org.apache.maven.plugins:maven-dependency-plugin:copy-dependencies',
   ];
-  const env =
-    findOnPath('java', context.env) === undefined ? withJava(java, context.env) : context.env;
-  await runTool({ file: maven, args, env, cwd: staging }, staging, context);
+  await runTool({ file: maven, args, env: context.env, cwd: staging }, staging, context);
 }
-
-/** For a machine whose own Java Maven would not find. */
-function withJava(java: string, env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
-  const home = { ...env, JAVA_HOME: dirname(dirname(java)) };
-  if (!existsSync(SYSTEM_CERTIFICATES)) return home;
-  // A Java that was fetched brings its own certificates, and does not know the one of a company's
-  // proxy.
-  const options = [env['MAVEN_OPTS'], `-Djavax.net.ssl.trustStore=${SYSTEM_CERTIFICATES}`];
-  return { ...home, MAVEN_OPTS: options.filter((option) => option !== undefined).join(' ') };
-}
-
-/** The output of pip and Maven without a network. */
-const NO_NETWORK =
-  /name resolution|resolve host|unknown host|connection|timed out|unreachable|could not transfer|proxy/i;
 
 /** @throws {Error} with the tool's error, and the file with its whole output. */
 export async function runTool(
@@ -302,15 +250,11 @@ export async function runTool(
   const held = await startGuarded(context.guard, command, logFile);
   const { exitCode } = await held.exited;
   if (exitCode === 0) return;
-  const said = lastLines(logFile, 20);
-  const mistake =
-    said.find((line) => /error/i.test(line)) ?? said.at(-1) ?? `it ended with ${exitCode}`;
-  const kept = join(
-    cacheFolder(context.env),
-    `${basename(command.file)}-${randomUUID().slice(0, 8)}.log`,
-  );
+  const tool = basename(command.file);
+  const kept = join(cacheFolder(context.env), `${tool}-${randomUUID().slice(0, 8)}.log`);
   await mkdir(dirname(kept), { recursive: true });
   await copyFile(logFile, kept);
-  const why = NO_NETWORK.test(said.join('\n')) ? 'no network?' : mistake.trim();
-  throw new Error(`${why} (${kept} has what ${basename(command.file)} said)`);
+  const said = lastLines(logFile, 20);
+  const mistake = said.find((line) => /error/i.test(line)) ?? said.at(-1) ?? 'no output';
+  throw new Error(`${mistake.trim()} (${kept} has what ${tool} said)`);
 }

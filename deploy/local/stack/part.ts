@@ -93,13 +93,16 @@ export interface PartDefinition {
   /** Rejects with the reason when no such server answers there. */
   checkAddress(address: string): Promise<void>;
   locateProgram(context: StartContext): Promise<LocatedProgram>;
-  planContainer(ports: readonly number[], host: string, keepData: boolean): ContainerPlan;
+  planContainer(ports: readonly number[], keepData: boolean): ContainerPlan;
   /**
    * Resolves with the address when the server or cluster, whose ports take connections, serves.
    * Gives up on `signal`.
    */
-  awaitReady(host: string, ports: readonly number[], signal: AbortSignal): Promise<string>;
+  awaitReady(ports: readonly number[], signal: AbortSignal): Promise<string>;
 }
+
+/** The only address that the servers listen at: they have no passwords. */
+export const LOOPBACK = '127.0.0.1';
 
 const PAUSE_MS = 50;
 
@@ -125,11 +128,30 @@ export async function retryUntil<T>(signal: AbortSignal, attempt: () => Promise<
   }
 }
 
+const REPORT_MS = 5_000;
+
+/** Logs the work at its beginning, and how long it has taken every few seconds. */
+export async function withReports<T>(
+  what: string,
+  log: (line: string) => void,
+  work: () => Promise<T>,
+): Promise<T> {
+  const started = Date.now();
+  log(what);
+  const report = () => log(`${what}: ${Math.round((Date.now() - started) / 1_000)} s`);
+  const timer = setInterval(report, REPORT_MS);
+  try {
+    return await work();
+  } finally {
+    clearInterval(timer);
+  }
+}
+
 /** Resolves once the port accepts connections, which is cheaper than a client with retries. */
-export function awaitPort(host: string, port: number, signal: AbortSignal): Promise<void> {
+export function awaitPort(port: number, signal: AbortSignal): Promise<void> {
   return retryUntil(signal, async () => {
-    const socket = connect({ host, port, timeout: 2_000 });
-    socket.once('timeout', () => socket.destroy(new Error(`no answer from ${host}:${port}`)));
+    const socket = connect({ host: LOOPBACK, port, timeout: 2_000 });
+    socket.once('timeout', () => socket.destroy(new Error(`no answer from port ${port}`)));
     await once(socket, 'connect');
     socket.destroy();
   });

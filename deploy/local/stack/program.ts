@@ -16,6 +16,7 @@ import { delimiter, join } from 'node:path';
 import { promisify } from 'node:util';
 import {
   awaitPort,
+  LOOPBACK,
   reasonOf,
   StackError,
   type LocatedProgram,
@@ -104,12 +105,11 @@ async function keptPorts(file: string, count: number): Promise<number[]> {
 }
 
 async function listen(port: number): Promise<Server> {
-  const server = createServer().listen(port, HOST);
+  const server = createServer().listen(port, LOOPBACK);
   await once(server, 'listening');
   return server;
 }
 
-const HOST = '127.0.0.1';
 /** The bus port of a Redis Cluster is so far above the client port. */
 export const CLUSTER_BUS = 10_000;
 const ATTEMPTS = 3;
@@ -143,7 +143,7 @@ export function startProgram(part: PartDefinition, program: LocatedProgram, cont
     };
     try {
       const clientPorts = members.map(([port = 0]) => port);
-      const address = await readyOrExited(part, HOST, clientPorts, exited);
+      const address = await readyOrExited(part, clientPorts, exited);
       return {
         address,
         pids: held.map(({ pid }) => pid),
@@ -192,13 +192,12 @@ export async function onFreePorts<T>(
 /** The address of a part that serves its clients. @throws when it ends before it does. */
 export function readyOrExited(
   part: PartDefinition,
-  host: string,
   ports: readonly number[],
   exited: Promise<PartExit>,
 ): Promise<string> {
   return unlessExited(exited, async (signal) => {
-    await Promise.all(ports.map((port) => awaitPort(host, port, signal)));
-    return part.awaitReady(host, ports, signal);
+    await Promise.all(ports.map((port) => awaitPort(port, signal)));
+    return part.awaitReady(ports, signal);
   });
 }
 

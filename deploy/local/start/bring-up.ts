@@ -15,7 +15,7 @@ import { createReaderClient } from '#shared/mongodb.ts';
 import { Databases } from '#shared/read-models/generation.ts';
 import { type HistoryProgress, showLive } from './figures.ts';
 import { keySeed, makeKeys, prepareSigningKey, publishKeys, type StackFile } from './files.ts';
-import { demandedPort, type StartOptions, USUAL_PORT } from './options.ts';
+import type { StartOptions } from './options.ts';
 import type { Screen } from './screen.ts';
 import { startServices } from './service.ts';
 import { settle } from './settle.ts';
@@ -33,6 +33,8 @@ const KAFKA_RETRY = { initialRetryTime: 100, maxRetryTime: 2_000, retries: 8 };
 
 interface BringUp {
   options: StartOptions;
+  /** Of the API. */
+  port: number;
   stack: Stack;
   guard: Guard;
   screen: Screen;
@@ -43,7 +45,7 @@ interface BringUp {
 
 /** @returns the content of the stack's file, and the simulator. */
 export async function bringUp(context: BringUp) {
-  const { options, stack, guard, screen, cleanup, stopping } = context;
+  const { options, port, stack, guard, screen, cleanup, stopping } = context;
   const kafka = createQuietKafka('local-start', stack.kafkaBrokers, { retry: KAFKA_RETRY });
   screen.live(['making topics …']);
   const config = { 'max.message.bytes': String(MAX_MESSAGE_BYTES) };
@@ -89,14 +91,12 @@ export async function bringUp(context: BringUp) {
   cleanup.defer(() => client.close());
   const databases = new Databases(settings.namePrefix, client);
   const serve = async () => {
-    const demanded = demandedPort(options);
     const logs = join(options.folder, 'logs');
     screen.live(['starting the projector and the query service …']);
-    const ports = demanded === null ? [USUAL_PORT, 0] : [demanded];
     const { url, operations } = await startServices(
       { env, logs, guard, log: screen.line },
       cleanup,
-      ports,
+      port,
     );
     const sources = { ...operations, databases, environments: ENVIRONMENTS };
     const showing = showLive(screen, sources, { stores: options.stores, history }, stopping);

@@ -36,19 +36,6 @@ function grouped(value: number): string {
   return Math.round(value).toLocaleString('en-US');
 }
 
-export type ProjectorFigures = ReturnType<typeof projectorFigures>;
-
-function projectorFigures(metrics: Metrics) {
-  return {
-    applied: metrics.get('store_data_events_applied_total') ?? 0,
-    deadLetters: metrics.get('store_data_dead_letters_total') ?? 0,
-    /** Messages that are not applied yet; `null` while the projector has no partitions. */
-    lag: metrics.get('store_data_partition_lag') ?? null,
-    /** Seconds from events to their commits. */
-    freshness: histogramOf(metrics, 'store_data_freshness_seconds'),
-  };
-}
-
 /** The number of values up to each bound; the last bound is infinite. */
 type Histogram = ReadonlyMap<number, number>;
 
@@ -63,17 +50,12 @@ function histogramOf(metrics: Metrics, name: string): Histogram {
   );
 }
 
-/** How many values there are in all. */
-function total(histogram: Histogram): number {
-  return histogram.get(Infinity) ?? 0;
-}
-
 /**
  * A quantile of the values between two scrapes, interpolated like Prometheus; `null` without
  * values.
  */
 function quantile(before: Histogram, after: Histogram, share: number): number | null {
-  const wanted = share * (total(after) - total(before));
+  const wanted = share * ((after.get(Infinity) ?? 0) - (before.get(Infinity) ?? 0));
   if (!(wanted > 0)) return null;
   let [lower, below] = [0, 0];
   for (const [bound, count] of after) {
@@ -111,9 +93,6 @@ async function countOrders(
   return counts;
 }
 
-/** Figures of one moment; `null` for what does not answer. */
-export type Moment = Awaited<ReturnType<typeof readMoment>>;
-
 interface Sources {
   projector: string;
   query: string;
@@ -121,7 +100,7 @@ interface Sources {
   environments: readonly string[];
 }
 
-/** The present figures; only the projector's before the history is visible. */
+/** The present figures, `null` for what does not answer; only the projector's before the history is visible. */
 async function readMoment(
   { projector, query, databases, environments }: Sources,
   isVisible: boolean,
@@ -131,113 +110,82 @@ async function readMoment(
     isVisible ? scrape(query) : null,
     isVisible ? countOrders(databases, environments).catch(() => null) : null,
   ]);
-  return {
-    projector: ofProjector && projectorFigures(ofProjector),
-    /** Durations of answers in seconds, as the query service counts them. */
-    answers: ofQuery && histogramOf(ofQuery, 'store_data_request_seconds'),
-    orders,
-  };
+  return { at: Date.now(), projector: ofProjector, query: ofQuery, orders };
 }
 
-type Reading = { at: number; applied: number; freshness: Histogram; answers: Histogram };
+type Moment = Awaited<ReturnType<typeof readMoment>>;
 
-const RATE_MS = 5_000;
-const QUANTILE_MS = 60_000;
-const STEPS = 20;
-/** Of a duration. */
-const WIDEST = 6;
-const BARS = '▁▂▃▄▅▆▇█';
-const NOTHING: Histogram = new Map();
+/** What rates and quantiles cover. */
+const WINDOW_MS = 30_000;
 
-export class LiveView {
-  readonly #stores: number;
-  readonly #began: number;
-  #readings: Reading[] = [];
-  #moment: Moment = { projector: null, answers: null, orders: null };
-
-  constructor(stores: number, now: number) {
-    this.#stores = stores;
-    this.#began = now;
-  }
-
-  take(moment: Moment, now: number): void {
-    this.#moment = moment;
-    const last = this.#readings.at(-1) ?? { applied: 0, freshness: NOTHING, answers: NOTHING };
-    const { applied, freshness } = moment.projector ?? last;
-    const reading = { at: now, applied, freshness, answers: moment.answers ?? last.answers };
-    // A restarted process counts from zero.
-    const isNew =
-      total(reading.answers) < total(last.answers) ||
-      total(reading.freshness) < total(last.freshness);
-    const kept = isNew ? [] : this.#readings.filter(({ at }) => now - at <= QUANTILE_MS);
-    this.#readings = [...kept, reading];
-  }
-
-  /** All figures, in lines of at most 80 columns. */
-  panel(now: number): string[] {
-    const { projector, answers, orders } = this.#moment;
-    const seconds = Math.floor((now - this.#began) / 1_000);
-    const cells = ORDER_STATUSES.map(
-      (status) => `${status.padEnd(10)}${grouped(orders?.get(status) ?? 0).padStart(7)}`,
-    );
-    const head = [
-      `${grouped(this.#stores)} stores`,
-      orders === null
-        ? 'MongoDB does not answer'
-        : `${grouped(orders.values().reduce((sum, count) => sum + count, 0))} orders`,
-      ...(projector === null
-        ? []
-        : [
-            `backlog ${projector.lag === null ? 'unknown' : grouped(projector.lag)}`,
-            `${grouped(projector.deadLetters)} dead letters`,
-          ]),
-      `${Math.floor(seconds / 60)}:${String(seconds % 60).padStart(2, '0')}`,
-    ];
-    return [
-      ` ${head.join(' · ')}`,
-      ` ${cells.slice(0, 4).join('  ')}`,
-      ` ${cells.slice(4).join('  ')}`,
-      this.events(),
-      answers === null
-        ? ' requests  the query service does not answer'
-        : ` requests  ${this.#chart('requests')}  answers   ${this.#spread('answers')}`,
-    ];
-  }
-
-  events(): string {
-    if (this.#moment.projector === null) return ' events    the projector does not answer';
-    return ` events    ${this.#chart('applied')}  freshness ${this.#spread('freshness')}`;
-  }
-
-  #rate(of: 'applied' | 'requests'): string {
-    const last = this.#readings.at(-1);
-    const first = this.#readings.find(({ at }) => at >= (last?.at ?? 0) - RATE_MS);
-    if (last === undefined || first === undefined || first.at === last.at) return '0';
-    const rate = ((countOf(last, of) - countOf(first, of)) * 1_000) / (last.at - first.at);
-    return rate < 10 ? rate.toLocaleString('en-US', { maximumFractionDigits: 1 }) : grouped(rate);
-  }
-
-  #chart(of: 'applied' | 'requests'): string {
-    const counts = this.#readings.slice(-STEPS - 1).map((reading) => countOf(reading, of));
-    const steps = counts.slice(1).map((count, index) => count - (counts[index] ?? count));
-    const highest = Math.max(1, ...steps);
-    const bars = steps
-      .map((step) => BARS[Math.ceil((step / highest) * (BARS.length - 1))])
-      .join('');
-    return `${`${this.#rate(of)}/s`.padStart(8)} ${bars.padStart(STEPS)}`;
-  }
-
-  /** Median and 99th percentile of the past minute. */
-  #spread(of: 'freshness' | 'answers'): string {
-    const [first, last] = [this.#readings[0], this.#readings.at(-1)];
-    const at = (share: number) =>
-      duration(quantile(first?.[of] ?? NOTHING, last?.[of] ?? NOTHING, share));
-    return `p50 ${at(0.5).padEnd(WIDEST)} p99 ${at(0.99)}`;
-  }
+/** All figures, in lines of at most 80 columns. @param window the moments up to the present one. */
+function panel(stores: number, seconds: number, window: readonly Moment[]): string[] {
+  const { projector, orders } = window.at(-1) ?? {};
+  const cells = ORDER_STATUSES.map(
+    (status) => `${status.padEnd(10)}${grouped(orders?.get(status) ?? 0).padStart(7)}`,
+  );
+  const head = [
+    `${grouped(stores)} stores`,
+    orders
+      ? `${grouped(orders.values().reduce((sum, count) => sum + count, 0))} orders`
+      : 'MongoDB does not answer',
+    `backlog ${projector?.get('store_data_partition_lag') ?? 'unknown'}`,
+    `${projector?.get('store_data_dead_letters_total') ?? 0} dead letters`,
+    `${Math.floor(seconds / 60)}:${String(seconds % 60).padStart(2, '0')}`,
+  ];
+  return [
+    ` ${head.join(' · ')}`,
+    ` ${cells.slice(0, 4).join('  ')}`,
+    ` ${cells.slice(4).join('  ')}`,
+    rateLine(window, EVENTS),
+    rateLine(window, REQUESTS),
+  ];
 }
 
-function countOf({ applied, answers }: Reading, of: 'applied' | 'requests'): number {
-  return of === 'applied' ? applied : total(answers);
+interface Rate {
+  title: string;
+  of: 'projector' | 'query';
+  counter: string;
+  /** The histogram whose quantiles are shown, and what they are of. */
+  histogram: string;
+  durations: string;
+}
+
+const EVENTS: Rate = {
+  title: 'events',
+  of: 'projector',
+  counter: 'store_data_events_applied_total',
+  histogram: 'store_data_freshness_seconds',
+  durations: 'freshness',
+};
+const REQUESTS: Rate = {
+  title: 'requests',
+  of: 'query',
+  counter: 'store_data_request_seconds_count',
+  histogram: 'store_data_request_seconds',
+  durations: 'answers',
+};
+
+/** The rate of a counter in the window, and the median and 99th percentile of durations. */
+function rateLine(
+  window: readonly Moment[],
+  { title, of, counter, histogram, durations }: Rate,
+): string {
+  const named = ` ${title.padEnd(10)}`;
+  const last = window.at(-1);
+  const now = last?.[of];
+  if (!last || !now) return `${named}the service does not answer`;
+  const countIn = (metrics: Metrics) => metrics.get(counter) ?? 0;
+  // A restarted process counts from zero.
+  const first =
+    window.find(({ [of]: then }) => then !== null && countIn(then) <= countIn(now)) ?? last;
+  const before = first[of] ?? now;
+  const rate = ((countIn(now) - countIn(before)) * 1_000) / Math.max(1, last.at - first.at);
+  const perSecond =
+    rate < 10 ? rate.toLocaleString('en-US', { maximumFractionDigits: 1 }) : grouped(rate);
+  const [old, recent] = [histogramOf(before, histogram), histogramOf(now, histogram)];
+  const at = (share: number) => duration(quantile(old, recent, share));
+  return `${named}${`${perSecond}/s`.padStart(8)}  ${durations.padEnd(9)} p50 ${at(0.5).padEnd(6)} p99 ${at(0.99)}`;
 }
 
 function duration(seconds: number | null): string {
@@ -262,18 +210,21 @@ export async function showLive(
   { stores, history }: { stores: number; history: Readonly<HistoryProgress> },
   stopping: AbortSignal,
 ): Promise<void> {
-  let view = new LiveView(stores, Date.now());
-  for (let wasVisible = false; !stopping.aborted; await pause(INTERVAL_MS, stopping)) {
+  let began = 0;
+  let window: Moment[] = [];
+  for (; !stopping.aborted; await pause(INTERVAL_MS, stopping)) {
     const { isVisible, orders, ofOrders } = history;
     const moment = await readMoment(sources, isVisible);
     if (stopping.aborted) break;
-    const now = Date.now();
     // The rates of the history would distort those of live traffic.
-    if (isVisible && !wasVisible) view = new LiveView(stores, now);
-    wasVisible = isVisible;
-    view.take(moment, now);
+    if (isVisible && began === 0) {
+      began = moment.at;
+      window = [];
+    }
+    window = [...window.filter(({ at }) => moment.at - at <= WINDOW_MS), moment];
     const progress = ` history   ${grouped(orders)} of ${grouped(ofOrders)} orders published`;
-    screen.live(isVisible ? view.panel(now) : [progress, view.events()]);
+    const seconds = Math.floor((moment.at - began) / 1_000);
+    screen.live(isVisible ? panel(stores, seconds, window) : [progress, rateLine(window, EVENTS)]);
   }
   screen.live([]);
 }

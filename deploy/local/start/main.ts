@@ -1,5 +1,5 @@
 /** `npm start`: the servers and all that runs on them; its end leaves nothing behind. */
-import { readOptions, demandedPort, type StartOptions } from './options.ts';
+import { readOptions, demandedPort, type StartOptions, USUAL_PORT } from './options.ts';
 import { createScreen, type Screen, summary } from './screen.ts';
 import { once } from 'node:events';
 import { rm } from 'node:fs/promises';
@@ -19,7 +19,7 @@ async function run(options: StartOptions, screen: Screen): Promise<number> {
   const stopping = new AbortController();
   let stack: Stack | undefined;
   try {
-    await requireFreePort(demandedPort(options));
+    const port = await choosePort(demandedPort(options));
     stack = await startStackOrExit({ dataFolder: folder, keepData, log: screen.line }, stop);
     cleanup.defer(stack.stop);
     await rm(stackFilePath(folder), { force: true });
@@ -36,6 +36,7 @@ async function run(options: StartOptions, screen: Screen): Promise<number> {
 
     const serving = bringUp({
       options,
+      port,
       stack,
       guard,
       screen,
@@ -78,21 +79,30 @@ async function run(options: StartOptions, screen: Screen): Promise<number> {
   }
 }
 
-/** Called before anything is started. @throws {StackError} if the port is taken. */
-async function requireFreePort(port: number | null): Promise<void> {
+/**
+ * The port of the API: the demanded one, else the usual one, else (0) any. Called before anything is
+ * started.
+ * @throws {StackError} if the demanded one is taken.
+ */
+async function choosePort(demanded: number | null): Promise<number> {
+  const port = demanded ?? USUAL_PORT;
   const server = createServer();
-  server.listen(port ?? 0, process.env['QUERY_HOST'] || '127.0.0.1');
-  await once(server, 'listening').catch((error: unknown) => {
+  server.listen(port, process.env['QUERY_HOST'] || '127.0.0.1');
+  try {
+    await once(server, 'listening');
+    return port;
+  } catch (error) {
+    if (demanded === null) return 0;
     throw new StackError(`the API cannot listen on port ${port}: ${reasonOf(error)}`, {
       cause: error,
     });
-  });
-  server.close();
+  } finally {
+    server.close();
+  }
 }
 
-const read = readOptions(process.argv.slice(2));
-if ('exitCode' in read) process.exit(read.exitCode);
+const options = readOptions(process.argv.slice(2));
 // `npm start | head` closes our output; the stack continues.
 process.stdout.on('error', () => undefined);
-const isPlain = read.options.plain || Boolean(process.env['NO_COLOR']);
-process.exit(await run(read.options, createScreen(process.stdout, isPlain)));
+const screen = createScreen(process.stdout, Boolean(process.env['NO_COLOR']));
+process.exit(await run(options, screen));

@@ -1,5 +1,5 @@
 /** The options of `npm start`, checked before anything is started. */
-import { Command, CommanderError, InvalidArgumentError, Option } from 'commander';
+import { Command, InvalidArgumentError, Option } from 'commander';
 import { resolve } from 'node:path';
 
 export interface StartOptions {
@@ -12,13 +12,8 @@ export interface StartOptions {
   /** Where the API listens, unless at the usual port, or at a free one if that is taken. */
   port?: number;
   keepData: boolean;
-  /** Lines are not rewritten in place. */
-  plain: boolean;
   folder: string;
 }
-
-/** The options, or the exit code after help or a usage error. */
-export type ReadOptions = { options: StartOptions } | { exitCode: number };
 
 /** Fixed, so that saved requests and bookmarks stay valid. */
 export const USUAL_PORT = 8080;
@@ -31,8 +26,9 @@ export function demandedPort({ port }: StartOptions): number | null {
 
 const DEFAULT_FOLDER = resolve(import.meta.dirname, '../../../.local');
 
-export function readOptions(args: readonly string[]): ReadOptions {
-  const command = new Command('npm start --')
+/** Ends the process after help or a usage error. */
+export function readOptions(args: readonly string[]): StartOptions {
+  return new Command('npm start --')
     .description(
       'Runs the whole system on this machine: Kafka, MongoDB and Redis, the projector, the query service, ' +
         'and simulated stores whose orders flow through it. Ctrl-C ends everything.',
@@ -64,20 +60,13 @@ export function readOptions(args: readonly string[]): ReadOptions {
       'leave data and signing key in the folder, and begin with what is there',
       false,
     )
-    .option('--plain', 'lines only, on a terminal too, as with NO_COLOR set', false)
     .addOption(
       new Option('--folder <path>', 'where data, logs and stack.json lie')
         .default(DEFAULT_FOLDER, '.local')
         .argParser((path) => resolve(path)),
     )
-    .exitOverride();
-  try {
-    command.parse(args, { from: 'user' });
-  } catch (error) {
-    if (!(error instanceof CommanderError)) throw error;
-    return { exitCode: error.exitCode === 0 ? 0 : 2 };
-  }
-  return { options: command.opts<StartOptions>() };
+    .parse(args, { from: 'user' })
+    .opts<StartOptions>();
 }
 
 function whole(least: number, most: number): (text: string) => number {

@@ -7,7 +7,7 @@ import type { WriteStream } from 'node:tty';
 import { type IssuedKey, type StackFile, stackFilePath } from './files.ts';
 import type { StartOptions } from './options.ts';
 
-export type Output = Pick<WriteStream, 'write' | 'on'> & {
+export type Output = Pick<WriteStream, 'write'> & {
   isTTY?: boolean;
   columns?: number;
   rows?: number;
@@ -20,8 +20,6 @@ export interface Screen {
 }
 
 const PLAIN_INTERVAL_MS = 5_000;
-/** Synchronized output: a terminal that supports it shows all between these at once. */
-const [BEGIN, END] = ['\u001B[?2026h', '\u001B[?2026l'];
 
 /** @param isPlain changes nothing in place, also on a terminal. */
 export function createScreen(
@@ -34,24 +32,17 @@ export function createScreen(
 
 function terminal(output: Output): Screen {
   let wanted: readonly string[] = [];
-  let drawn: readonly string[] = [];
-  // A terminal that does not know its size says 0.
-  const columns = () => output.columns || 80;
-  // After the terminal got narrower, drawn lines take more rows.
-  const erase = () => {
-    const rows = drawn.reduce(
-      (sum, { length }) => sum + Math.max(1, Math.ceil(length / columns())),
-      0,
-    );
-    return rows === 0 ? '' : `\r\u001B[${rows}A\u001B[J`;
-  };
+  let drawn = 0;
   const draw = (line = '') => {
-    const before = erase();
-    // A line as wide as the terminal, or one more than its rows, would scroll.
-    drawn = wanted.slice(0, (output.rows || 24) - 1).map((text) => text.slice(0, columns() - 1));
-    output.write(`${BEGIN}${before}${line}${drawn.map((text) => `${text}\n`).join('')}${END}`);
+    const erase = drawn === 0 ? '' : `\r\u001B[${drawn}A\u001B[J`;
+    // A line as wide as the terminal, or one more than its rows, would scroll. A terminal that does
+    // not know its size says 0.
+    const lines = wanted
+      .slice(0, (output.rows || 24) - 1)
+      .map((text) => `${text.slice(0, (output.columns || 80) - 1)}\n`);
+    drawn = lines.length;
+    output.write(`${erase}${line}${lines.join('')}`);
   };
-  output.on('resize', () => draw());
   return {
     line: (text) => draw(`${text}\n`),
     live(lines) {

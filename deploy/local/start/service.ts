@@ -49,18 +49,10 @@ class Service {
 
   /**
    * Resolves when it is ready; from then on it is restarted at the same addresses.
-   * @param ports of the API: it listens at the first free one.
    * @throws {StackError} if it does not start.
    */
-  async start(ports: readonly number[]): Promise<ReadyLine> {
-    const [port = 0, ...others] = ports;
-    this.#env = { ...this.#env, QUERY_PORT: String(port) };
-    const launched = await this.#launch().catch((error: unknown) => {
-      if (others.length === 0 || !reasonOf(error).includes('EADDRINUSE')) throw error;
-      return null;
-    });
-    if (launched === null) return this.start(others);
-    const { process, ready } = launched;
+  async start(): Promise<ReadyLine> {
+    const { process, ready } = await this.#launch();
     const { port: operationsPort } = new URL(ready.operations);
     const queryPort = ready.url === null ? {} : { QUERY_PORT: new URL(ready.url).port };
     this.#env = { ...this.#env, OPERATIONS_PORT: operationsPort, ...queryPort };
@@ -121,23 +113,24 @@ class Service {
 
 /**
  * Starts the projector and the query service, which `cleanup` ends.
- * @param ports of the API: it listens at the first free one.
+ * @param port of the API; 0 is any.
  */
 export async function startServices(
   options: Omit<ServiceOptions, 'name'>,
   cleanup: AsyncDisposableStack,
-  ports: readonly number[] = [],
+  port = 0,
 ) {
+  const env = { ...options.env, QUERY_PORT: String(port) };
   const services = {
-    projector: new Service({ ...options, name: 'projector' }),
-    query: new Service({ ...options, name: 'query' }),
+    projector: new Service({ ...options, env, name: 'projector' }),
+    query: new Service({ ...options, env, name: 'query' }),
   };
   cleanup.defer(async () => {
     await Promise.all([services.projector.stop(), services.query.stop()]);
   });
   const [projector, query] = await Promise.all([
-    services.projector.start([]),
-    services.query.start(ports),
+    services.projector.start(),
+    services.query.start(),
   ]);
   if (query.url === null) throw new StackError('the query service does not say where it listens');
   return {

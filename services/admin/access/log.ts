@@ -35,7 +35,7 @@ export const republishCommand = () =>
     .addOption(environmentOption('only of that environment'))
     .action(async (flags) => {
       const done = await inEach('access.republish', flags, ({ topics }) => topics, republishAccess);
-      printRows(done, null, ['environment', 'keys', 'stores', 'quotas', 'erasures']);
+      printRows(done, ['environment', 'keys', 'stores', 'quotas', 'erasures']);
     });
 
 export const replayCommand = () =>
@@ -48,7 +48,7 @@ export const replayCommand = () =>
         ({ accessTopic }) => [accessTopic],
         replayAccess,
       );
-      printRows(done, null, ['environment', 'partitions']);
+      printRows(done, ['environment', 'partitions']);
       remark('note: projectors begin within twenty seconds; "store-data lag" shows their progress');
     });
 

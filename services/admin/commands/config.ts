@@ -15,7 +15,6 @@ export const configCommand = () =>
     const table = tableOf(settings, [
       ['SETTING', ({ name, set }) => `${set ? '*' : ' '} ${name}`],
       ['DEFAULT', ({ default: value }) => (value === null ? '(required)' : value || '(none)')],
-      ['MEANING', ({ meaning }) => meaning.replaceAll('`', ''), 'fills'],
     ]);
     const doubt = warnings.length === 0 ? '' : ', but see the warnings';
     const verdict = mistakes.length === 0 ? `\nthe settings make a configuration${doubt}` : '';

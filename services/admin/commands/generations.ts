@@ -32,7 +32,8 @@ import {
   askFor,
   checkCanAsk,
   formatAge,
-  ProgressLine,
+  createProgress,
+  remark,
   stopSignal,
 } from '../output.ts';
 
@@ -54,19 +55,18 @@ export const rebuildCommand = () =>
       const environment = servers.environmentOf(flags);
       const { name } = environment;
       await remarkOtherErasures(environment, [environment.topic]);
-      using line = new ProgressLine();
       const signal = stopSignal();
       const { number, isResumed } = await beginRebuild(environment, flags.share ?? null);
-      line.say(`${isResumed ? 'continues' : 'builds'} generation ${number} of ${name}`);
-      await catchUp(environment, number, line, signal);
+      remark(`${isResumed ? 'continues' : 'builds'} generation ${number} of ${name}`);
+      await catchUp(environment, number, signal);
+      const progress = createProgress();
       const comparison = await compareWithLive(environment, number, (stores, of) => {
         if (signal.aborted)
           throw commandInvalid('interrupted: run the command again, it continues');
-        line.show(`comparing: ${stores} of ${of} stores`);
+        progress(`comparing: ${stores} of ${of} stores`);
       });
       const isHeld = flags.wait === true || unacceptable(comparison, flags.accept).length > 0;
       const flipped = isHeld ? null : await flip(environment, number);
-      line.clear();
       printResult(
         { environment: name, generation: number, flipped, comparison },
         `${describeComparison(comparison)}\n${outcome(name, number, flipped, flags.wait === true)}`,

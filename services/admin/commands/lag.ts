@@ -3,29 +3,15 @@ import type { Db } from 'mongodb';
 import { isUnavailable, notFound } from '#shared/errors.ts';
 import { findTopics } from '#shared/kafka/client.ts';
 import { lagOf, sumOfLags } from '#shared/kafka/positions.ts';
-import { pause } from '#shared/waiting.ts';
 import { type Checkpoint, readTopicCheckpoints } from '#shared/projection/slice/checkpoint.ts';
 import { messageOf } from '../audit.ts';
 import { type Environment, openServers } from '../servers.ts';
 import { command, environmentOption } from '../options.ts';
-import {
-  formatAge,
-  stopSignal,
-  isJson,
-  markFailed,
-  print,
-  printResult,
-  remark,
-  tableOf,
-} from '../output.ts';
-
-const WATCH_MS = 1_000;
-const CLEAR_SCREEN = '\u001B[2J\u001B[H';
+import { formatAge, markFailed, printResult, remark, tableOf } from '../output.ts';
 
 export const lagCommand = () =>
   command('lag', 'Show how many messages are not applied yet')
     .addOption(environmentOption('only that environment'))
-    .option('-w, --watch', 'measure every second until Ctrl-C')
     .action(async (flags) => {
       await using servers = await openServers();
       const environments = servers.environmentsOf(flags);
@@ -33,20 +19,9 @@ export const lagCommand = () =>
       const existing = await findTopics(await servers.kafka.admin(), topics);
       for (const topic of topics)
         if (!existing.has(topic)) throw notFound(`topic ${topic} does not exist`);
-      if (!flags.watch) {
-        const lags = await measureLag(environments);
-        show(lags);
-        return remarkUnknown(lags);
-      }
-      const stopped = stopSignal();
-      do {
-        const lags = await measureLag(environments);
-        if (isJson()) print(JSON.stringify(toJson(lags)));
-        else {
-          if (process.stdout.isTTY) process.stdout.write(CLEAR_SCREEN);
-          show(lags);
-        }
-      } while (await pause(WATCH_MS, stopped));
+      const lags = await measureLag(environments);
+      show(lags);
+      remarkUnknown(lags);
     });
 
 type PartitionLag = Awaited<ReturnType<typeof measureLag>>[number];
@@ -58,7 +33,7 @@ type PartitionLag = Awaited<ReturnType<typeof measureLag>>[number];
  * applied message. Without a leader nothing is known of the log: `end`, `lag` and `open` are
  * `null`.
  */
-export async function measureLag(environments: readonly Environment[]) {
+async function measureLag(environments: readonly Environment[]) {
   const measure = async ({ servers }: Environment, topic: string, db: Db | null) => {
     // Positions first: the lag is never below zero.
     const checkpoints =

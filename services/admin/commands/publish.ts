@@ -21,16 +21,7 @@ import {
   tombstonesWith,
 } from '#shared/read-models/collections.ts';
 import { command, oneEnvironmentOption } from '../options.ts';
-import {
-  isJson,
-  markFailed,
-  printResult,
-  remark,
-  describeRest,
-  formatDuration,
-  ProgressLine,
-  stopSignal,
-} from '../output.ts';
+import { isJson, markFailed, printResult, remark, formatDuration, stopSignal } from '../output.ts';
 import { allMistakes, ignoredFields } from '../publish/mistakes.ts';
 import {
   counted,
@@ -51,6 +42,7 @@ import type { Readable } from 'node:stream';
 
 /** So many events that change nothing are named. */
 const MAX_OUTDATED_SHOWN = 10;
+const PROGRESS_MS = 5_000;
 
 export const publishCommand = () =>
   command('publish', 'Send events to Kafka, from a file of NDJSON or, for "-", from standard input')
@@ -67,7 +59,7 @@ export const publishCommand = () =>
 async function check(file: string): Promise<void> {
   const counts = { valid: 0, rejected: 0, blank: 0, unknown_fields: 0, bytes: 0 };
   const input = await openInput(file);
-  for await (const lines of linesIn(counted(input.stream, counts), MAX_MESSAGE_BYTES)) {
+  for await (const lines of linesIn(counted(input, counts), MAX_MESSAGE_BYTES)) {
     for (const line of lines) {
       const say = (reason: string, detail: string) =>
         remark(lineInWords(line.number, reason, detail));
@@ -109,15 +101,12 @@ async function run(environment: Environment, file: string): Promise<void> {
   const counts = noCounts();
   const stopping = stopSignal();
   // Or it would wait for a silent pipe.
-  stopping.addEventListener('abort', () => input.stream.destroy());
+  stopping.addEventListener('abort', () => input.destroy());
   const startedAt = performance.now();
-  const progress = new ProgressLine();
-  const timer = setInterval(() => {
-    const rest = describeRest(counts.bytes, input.totalBytes ?? 0, performance.now() - startedAt);
-    progress.show(`sent ${counts.sent}, rejected ${counts.rejected}${rest}`);
-  }, progress.everyMs);
+  const showProgress = () => remark(`sent ${counts.sent}, rejected ${counts.rejected}`);
+  const timer = setInterval(showProgress, PROGRESS_MS);
   const failure = await publishStream({
-    input: input.stream,
+    input,
     send: senderOf(servers),
     environment: name,
     // Jobs pass their trace to programs in this variable.
@@ -126,9 +115,9 @@ async function run(environment: Environment, file: string): Promise<void> {
     counts,
     report: (line, reason, detail) => {
       const isCountedOnly = reason === NOT_NEWER && counts.outdated > MAX_OUTDATED_SHOWN;
-      if (!isCountedOnly) progress.say(lineInWords(line, reason, detail));
+      if (!isCountedOnly) remark(lineInWords(line, reason, detail));
       if (reason === NOT_NEWER && counts.outdated === MAX_OUTDATED_SHOWN)
-        progress.say('more of them are only counted');
+        remark('more of them are only counted');
     },
     stored: stored ?? (async () => NOTHING),
   }).then(
@@ -136,7 +125,6 @@ async function run(environment: Environment, file: string): Promise<void> {
     (error: unknown) => ({ cause: error, said: asFailure(error) }),
   );
   clearInterval(timer);
-  progress.clear();
   const elapsedMs = performance.now() - startedAt;
   const { sent, rejected, outdated, blank, bytes } = counts;
   const rate = Math.round((sent * 1_000) / Math.max(1, elapsedMs));
@@ -189,18 +177,16 @@ function senderOf(servers: Servers) {
 const CHUNK_BYTES = 262_144;
 
 /** @throws {StoreDataError} `not_found` if the file cannot be read. */
-async function openInput(path: string): Promise<{ stream: Readable; totalBytes: number | null }> {
+async function openInput(path: string): Promise<Readable> {
   if (path === '-') {
     if (process.stdin.isTTY) remark('reading events from the terminal, one a line, until Ctrl-D');
-    return { stream: process.stdin, totalBytes: null };
+    return process.stdin;
   }
   try {
-    const found = await stat(path);
-    if (found.isDirectory()) throw notFound(`${path} is a folder, not a file`);
+    if ((await stat(path)).isDirectory()) throw notFound(`${path} is a folder, not a file`);
     const stream = createReadStream(path, { highWaterMark: CHUNK_BYTES });
     await once(stream, 'open');
-    // A pipe has no size.
-    return { stream, totalBytes: found.isFile() ? found.size : null };
+    return stream;
   } catch (error) {
     if (error instanceof StoreDataError) throw error;
     throw notFound(`${path} cannot be read: ${reasonOf(error)}`);

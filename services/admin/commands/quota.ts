@@ -2,15 +2,8 @@
 import type { OwnQuota } from '#shared/events/access-event.ts';
 import { changeAccess, remarkUnknownStore, quotaSubject } from '../access/change.ts';
 import { openServers, type Servers } from '../servers.ts';
-import {
-  command,
-  environmentOption,
-  limitOption,
-  oneEnvironmentOption,
-  storeOption,
-  wholeNumber,
-} from '../options.ts';
-import { printFacts, printRows, remark } from '../output.ts';
+import { command, oneEnvironmentOption, storeOption, wholeNumber } from '../options.ts';
+import { printFacts, remark } from '../output.ts';
 
 export const setCommand = () =>
   command('set', 'Give a store a quota of its own, at once')
@@ -61,41 +54,6 @@ export async function setQuota(
   const { changed } = await changeAccess(servers, about, subject, () => ({ quota }));
   return changed;
 }
-
-export const showCommand = () =>
-  command('show', 'Show the stores that have a quota of their own')
-    .addOption(storeOption('this store, whatever its quota'))
-    .addOption(environmentOption('only in this environment'))
-    .addOption(limitOption(100))
-    .action(async (flags) => {
-      await using servers = await openServers();
-      const { store: store_id, limit } = flags;
-      const environments = servers.environmentsOf(flags).map(({ name }) => name);
-      const { stores } = await servers.access();
-      const which = store_id === undefined ? { quota: { $exists: true } } : { store_id };
-      const options = { sort: { environment: 1, store_id: 1 }, limit: limit + 1 } as const;
-      const known = await stores
-        .find({ environment: { $in: environments }, ...which }, options)
-        .toArray();
-      const quotaIn = (name: string) =>
-        known.find(({ environment }) => environment === name)?.quota;
-      const row = (id: string, environment: string, quota?: OwnQuota) => ({
-        store_id: id,
-        environment,
-        quota: toJson(quota),
-      });
-      const rows =
-        store_id === undefined
-          ? known.map((one) => row(one.store_id, one.environment, one.quota))
-          : environments.map((name) => row(store_id, name, quotaIn(name)));
-      const quotaColumn = ['QUOTA', ({ quota }: (typeof rows)[number]) => inWords(quota)] as const;
-      printRows(
-        rows,
-        'no store has a quota of its own',
-        ['store_id', 'environment', quotaColumn],
-        limit,
-      );
-    });
 
 export function inWords(quota: ReturnType<typeof toJson> | OwnQuota | undefined): string {
   if (!quota) return 'as configured';

@@ -11,7 +11,7 @@ import { withTimeLimit } from '#shared/waiting.ts';
 import { UNTIL_REDIS_IS_BACK } from '../access/change.ts';
 import { audited, messageOf } from '../audit.ts';
 import { openServers, type Servers } from '../servers.ts';
-import { scanPrefix } from '../erase/holdings.ts';
+import { scanPrefix } from './erase.ts';
 import {
   clientId as readClientId,
   command,
@@ -49,7 +49,7 @@ export const listCommand = () =>
       const rows = found.toSorted((a, b) => b.seconds_left - a.seconds_left);
       const ends = ({ seconds_left }: (typeof rows)[number]) =>
         formatDuration(seconds_left * 1_000);
-      printRows(rows, 'no sessions', ['session_id', 'client_id', ['ENDS IN', ends]], limit);
+      printRows(rows, ['session_id', 'client_id', ['ENDS IN', ends]], limit);
     });
 
 /** The longest lifetime that a token can be configured to have. */

@@ -5,7 +5,6 @@ import { notFound } from '#shared/errors.ts';
 import { readChange } from '#shared/events/change.ts';
 import { ENTITY_NAMES } from '#shared/events/entities.ts';
 import { EventRejected } from '#shared/events/rejection.ts';
-import { sumOfLags } from '#shared/kafka/positions.ts';
 import type { LogMessage } from '#shared/kafka/message.ts';
 import { leaveOutDropped } from '#shared/projection/dead-letters/decisions.ts';
 import { readLoosely } from '#shared/projection/dead-letters/letter.ts';
@@ -14,7 +13,6 @@ import { changeAccess, remarkUnknownStore, storeSubject } from '../access/change
 import { command, environmentOption, limitOption, storeCommand, waitOption } from '../options.ts';
 import { markFailed, printFacts, printRows, remark } from '../output.ts';
 import { type Environment, openServers } from '../servers.ts';
-import { measureLag, unlessKafkaIsAway } from './lag.ts';
 import { inWords, toJson as quotaToJson } from './quota.ts';
 import { once } from 'node:events';
 
@@ -28,12 +26,10 @@ export const listCommand = () =>
         .environmentsOf(flags)
         .map((environment) => storesOf(environment, {}, flags.limit + 1));
       const rows = (await Promise.all(ofEach)).flat().map(({ row }) => row);
-      const quota = ['QUOTA', (row: (typeof rows)[number]) => inWords(row.quota), 'fills'] as const;
-      const name = ['NAME', 'name', 'fills'] as const;
+      const quota = ['QUOTA', (row: (typeof rows)[number]) => inWords(row.quota)] as const;
       printRows(
         rows,
-        'no stores',
-        ['store_id', 'environment', 'blocked', 'active_keys', quota, name],
+        ['store_id', 'environment', 'blocked', 'active_keys', quota, 'name'],
         flags.limit,
       );
     });
@@ -46,16 +42,14 @@ export const showCommand = () =>
       const [found] = await storesOf(environment, { store_id }, 1);
       if (found === undefined) throw noStore(store_id, environment);
       const counts = await countsOf(environment, store_id);
-      const lag = await lagOf(environment);
       const { row, access } = found;
-      const result = { ...row, environment_lag: lag };
       const inText = {
         name: row.name ?? '(its record has not arrived)',
         quota: inWords(row.quota),
       };
       printFacts(
-        { ...result, counts },
-        { ...result, ...inText, status: statusInWords(access), ...counts },
+        { ...row, counts },
+        { ...row, ...inText, status: statusInWords(access), ...counts },
       );
     },
   );
@@ -122,14 +116,6 @@ async function countsOf(environment: Environment, store_id: string) {
     return [collection, count ?? 0] as const;
   });
   return Object.fromEntries(await Promise.all(counts));
-}
-
-/** @returns `null`, after a remark, if it is unknown. */
-async function lagOf(environment: Environment): Promise<number | null> {
-  const lags = await unlessKafkaIsAway(() => measureLag([environment]));
-  return (
-    lags && sumOfLags(lags.filter(({ topic }) => topic === environment.topic).map(({ lag }) => lag))
-  );
 }
 
 function statusInWords(access: StoreAccess | null): string {

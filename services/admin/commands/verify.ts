@@ -31,13 +31,12 @@ import {
 } from '../generations/records.ts';
 import { command, environmentOption, storeOption } from '../options.ts';
 import {
-  isJson,
   markFailed,
   printResult,
   remark,
   shortened,
   tableOf,
-  ProgressLine,
+  createProgress,
   stopSignal,
 } from '../output.ts';
 import { type Environment, openServers } from '../servers.ts';
@@ -69,10 +68,10 @@ export const verifyCommand = () =>
       const deep = flags.deep ? { records: 0, messages: 0, differences: 0 } : null;
       const result: Result = { found: [], stores: 0, repaired: 0, deep };
       const stopping = stopSignal();
-      const progress = new ProgressLine();
+      const progress = createProgress();
       const step = (text: string) => {
         if (stopping.aborted) throw commandInvalid('interrupted');
-        if (!isJson()) progress.show(text);
+        progress(text);
       };
       for (const environment of servers.environmentsOf(flags)) {
         const { name } = environment;
@@ -99,7 +98,7 @@ export const verifyCommand = () =>
         }
         if (deep === null) continue;
         const options = { only: store, step, counts: deep, report };
-        await compareWithLog(environment, db, options).finally(() => progress.clear());
+        await compareWithLog(environment, db, options);
       }
       if (store !== undefined && result.stores === 0 && result.found.length === 0) {
         throw notFound(`no record of a store ${store} has arrived`);
@@ -118,7 +117,7 @@ function show({ found, stores, repaired, deep }: Result): void {
   const table = tableOf(differences, [
     'environment',
     'store',
-    ['WHAT', 'what', 'fills'],
+    ['WHAT', 'what'],
     ['STORED', ({ stored }) => shortened(stored, MAX_SHOWN)],
     ['EXPECTED', ({ counted }) => shortened(counted, MAX_SHOWN)],
   ]);

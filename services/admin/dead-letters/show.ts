@@ -1,7 +1,4 @@
-/**
- * `dead-letters list` and `show`: the letters and their reasons; personal data only with `--value`
- * or `--raw`.
- */
+/** `dead-letters list` and `show`: the letters and their reasons; personal data only with `--raw`. */
 import { describeError, isUnavailable, notFound } from '#shared/errors.ts';
 import { entityInType } from '#shared/events/cloud-event.ts';
 import { REJECTION_MEANINGS } from '#shared/events/rejection.ts';
@@ -20,9 +17,6 @@ import { describeLetter, letterJson, messagesOf, toBuffer, withMessage } from '.
 import { command, environmentOption, limitOption, WrongUsage } from '../options.ts';
 import {
   isJson,
-  print,
-  printable,
-  printJson,
   printResult,
   remark,
   renderFacts,
@@ -64,12 +58,8 @@ export const listCommand = () =>
       const count = await countLetters(sources, selection);
       const table = tableOf(rows, [
         'id',
-        [
-          'ABOUT',
-          ({ entity, subject }) => (entity === null ? '-' : `${entity} ${subject ?? ''}`),
-          'fills',
-        ],
-        ['REASON', reasonInWords, 'fills'],
+        ['ABOUT', ({ entity, subject }) => (entity === null ? '-' : `${entity} ${subject ?? ''}`)],
+        ['REASON', reasonInWords],
         ['DEAD FOR', ({ dead_at }) => formatAge(dead_at)],
       ]);
       const first = rows.length < count.letters ? `; shown are the first ${rows.length}` : '';
@@ -99,21 +89,16 @@ function aboutOf(letter: DeadLetter): About {
   return { entity: entityInType(type), subject };
 }
 
-const MAX_PREVIEW = 4_096;
-
 export const showCommand = () =>
   command('show', 'Show one dead letter')
     .argument('<id>', 'its id: <topic>/<partition>/<offset>', letterId)
-    .option('--value', `also show the beginning of the message, at most ${MAX_PREVIEW} characters`)
     .option('--raw', 'write only the bytes of the message to standard output')
     .action(async (id, flags) => {
-      if (flags.raw && (isJson() || flags.value))
-        throw new WrongUsage('--raw goes with no other option');
+      if (flags.raw && isJson()) throw new WrongUsage('--raw goes with no other option');
       await using servers = await openServers();
       const letter = await complete(servers, await findLetter(servers, id));
       if (flags.raw) process.stdout.write(letter.value === null ? '' : toBuffer(letter.value));
-      else if (isJson()) printJson(toJson(letter, flags.value === true));
-      else print(toText(letter, flags.value === true));
+      else printResult(toJson(letter), toText(letter));
     });
 
 async function findLetter(servers: Servers, id: string): Promise<DeadLetter> {
@@ -146,7 +131,7 @@ async function complete(servers: Servers, letter: DeadLetter): Promise<DeadLette
   return letter;
 }
 
-function toText(letter: DeadLetter, withValue: boolean): string {
+function toText(letter: DeadLetter): string {
   const { attributes, structure } = describeLetter(letter);
   const { gathered } = letter;
   const cut = letter.cut ? ` (${letter.kept_bytes} are kept here; Kafka has all of it)` : '';
@@ -169,38 +154,18 @@ function toText(letter: DeadLetter, withValue: boolean): string {
     ),
   });
   const shape = structure === null ? 'the message is not JSON' : structure.join('\n');
-  const value = withValue ? `\n\n${preview(letter)}` : '';
-  return `${facts}\n${shape}${value}\n`;
+  return `${facts}\n${shape}\n`;
 }
 
 function meaningOf(reason: string): string {
   return new Map<string, string>(Object.entries(REJECTION_MEANINGS)).get(reason) ?? '(none known)';
 }
 
-/** Escaped line by line, so that formatted JSON stays readable. */
-function preview(letter: DeadLetter): string {
-  if (letter.value === null) return '(no value)';
-  const text = formatted(toBuffer(letter.value).toString('utf8'));
-  const shown = text.slice(0, MAX_PREVIEW);
-  const rest = text.length > MAX_PREVIEW ? '\n… (--raw writes all of it)' : '';
-  return shown.split('\n').map(printable).join('\n') + rest;
-}
-
-function formatted(text: string): string {
-  try {
-    return JSON.stringify(JSON.parse(text), null, 2);
-  } catch {
-    return text;
-  }
-}
-
-function toJson(letter: DeadLetter, withValue: boolean): object {
-  const { value } = letter;
+function toJson(letter: DeadLetter): object {
   return {
     ...letterJson(letter),
     meaning: meaningOf(letter.reason),
     headers: letter.headers.map(({ name }) => name),
     ...describeLetter(letter),
-    ...(withValue && { value_base64: value === null ? null : toBuffer(value).toString('base64') }),
   };
 }

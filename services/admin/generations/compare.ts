@@ -245,26 +245,17 @@ export function unacceptable(
 
 export function describeComparison(comparison: Comparison): string {
   const { counts, differences, sampled, stores, unsettled } = comparison;
-  const table = tableOf(
+  const records = tableOf(
     counts.filter(({ live, rebuilt }) => live + rebuilt > 0),
     [['RECORDS', 'collection'], 'live', ['NEW', 'rebuilt']],
   );
-  const lines = differences.map(({ collection, kind, count, fields, examples }) => {
-    const why =
-      kind === 'content' && comparison.other_projection ? ', made by another projection' : '';
-    const where = fields.length > 0 ? ` in ${fields.join(', ')}` : '';
-    const more = count > examples.length ? ', …' : '';
-    return `\n  ${collection}: ${count} ${KINDS[kind]}${why}${where}: ${examples.join(', ')}${more}`;
-  });
-  const found = lines.length === 0 ? 'no difference' : lines.join('');
+  const found =
+    differences.length === 0
+      ? 'no difference'
+      : `differences\n${tableOf(differences, ['collection', 'kind', 'count', 'fields', 'examples'])}`;
+  const why = comparison.other_projection
+    ? '\nanother projection made the live one: other content is expected'
+    : '';
   const moving = unsettled > 0 ? `\n${unsettled} records are newer there, or kept changing` : '';
-  return `${table}\ncompared the versions of all records of ${stores} stores and the content of ${sampled}: ${found}${moving}`;
+  return `${records}\ncompared the versions of all records of ${stores} stores and the content of ${sampled}: ${found}${why}${moving}`;
 }
-
-const KINDS: Record<Difference['kind'], string> = {
-  missing: 'missing in the new generation',
-  added: 'only in the new generation',
-  version: 'another version',
-  content: 'other content of the same version',
-  counts: 'counts or trees that differ from the records',
-};

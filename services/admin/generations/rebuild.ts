@@ -29,7 +29,7 @@ import {
   withLive,
   without,
 } from '#shared/read-models/generation.ts';
-import { remark, describeRest, type ProgressLine } from '../output.ts';
+import { createProgress, describeRest, remark } from '../output.ts';
 import type { Environment } from '../servers.ts';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { MongoNetworkTimeoutError } from 'mongodb';
@@ -116,14 +116,10 @@ const UNATTENDED_MS = 5_000;
  * @throws {StoreDataError} `not_found` when it is dropped meanwhile, `topic_unsuitable` when the log loses messages, `command_invalid`
  * when the signal is aborted.
  */
-export async function catchUp(
-  environment: Environment,
-  number: number,
-  line: ProgressLine,
-  signal: AbortSignal,
-) {
+export async function catchUp(environment: Environment, number: number, signal: AbortSignal) {
   const targets: { at: number; target: Positions }[] = [];
   const { name, topic } = environment;
+  const progress = createProgress();
   const began = performance.now();
   let isChecked = false;
   /** Applied before this command began. */
@@ -145,7 +141,7 @@ export async function catchUp(
     const { applied, total } = countApplied(positions, bounds);
     before ??= applied;
     const rest = describeRest(applied - before, total - before, now - began);
-    line.show(`applied ${applied} of ${total} messages${rest}`);
+    progress(`applied ${applied} of ${total} messages${rest}`);
     while ((targets[0]?.at ?? now) < now - CLOSE_MS) targets.shift();
     targets.push({ at: now, target: reachable(target, bounds) });
     if (targets.some((earlier) => hasReached(positions, earlier.target))) return;
@@ -154,7 +150,7 @@ export async function catchUp(
       isChecked = true;
       const group = (await groupsOf(environment, [number])).get(number);
       if (!group?.members.length) {
-        line.say(
+        remark(
           `no projector fills generation ${number}: start one of this release ` +
             `(projection version ${PROJECTION_VERSION}) that applies ${topic}`,
         );

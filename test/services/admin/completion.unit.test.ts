@@ -13,12 +13,10 @@ describe('completion', () => {
   });
 
   it.each([
-    ['ke', ['keys']],
     ['keys l', ['list']],
     ['keys list --st', ['--store', '--status']],
     ['keys list --status ', ['active', 'inactive', 'revoked']],
     ['stores block list --e', ['--environment']],
-    ['events o', ['order', 'option_group']],
     ['completion ', ['bash', 'zsh', '--help']],
     ['nonsense', []],
   ])('of "store-data %s" is %j', async (typed, words) => {
@@ -46,7 +44,6 @@ describe('a mistake', () => {
       'command_invalid',
       /^unknown option '--nope'; see store-data keys list --help$/,
     ],
-    [['sessions', 'revoke'], 2, 'command_invalid', /^give a session id, or --token/],
     [['keys', 'list'], 1, 'config_invalid', /^MONGODB_URI must be a URI/],
   ])('with %j is JSON where JSON is asked for', async (args, code, name, words) => {
     const result = await runCommand(env, [...args, '--json']);

@@ -72,12 +72,3 @@ it('marks of an environment that is not configured: not counted: no command coul
   await run('access republish');
   expect(await marked()).toEqual([]);
 });
-
-it('the audit names the environment of "access republish" and "access replay"', async () => {
-  const [environment = ''] = names();
-  for (const action of ['republish', 'replay']) {
-    expect(await run(`access ${action} --environment ${environment}`)).toMatchObject({ code: 0 });
-    const { stdout } = await run(`audit --action access.${action} --limit 1`);
-    expect(stdout.split('\n')[1]).toMatch(new RegExp(` access\\.${action} +${environment} `));
-  }
-});

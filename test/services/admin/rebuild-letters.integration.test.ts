@@ -95,16 +95,4 @@ describe('a decision about dead letters', () => {
       await dump(generationDb(installation, 1)),
     );
   });
-
-  it('applies only to the original message, not to one of another log', async () => {
-    const { control } = installation.databases;
-    expect(await idsIn(control, 'dropped_letters')).toEqual(
-      [1, 4, 6].map((offset) => `${topic}/0/${offset}`),
-    );
-    await control
-      .collection('dropped_letters')
-      .updateMany({}, { $set: { published_at: new Date(0) } });
-    expect((await runCommand(installation.env, 'rebuild --accept all')).code).toBe(0);
-    expect(await ordersIn(3)).toEqual(['s1/o0', 's1/o3', 's1/o4', 's1/o5']);
-  });
 });

@@ -57,7 +57,6 @@ describe('the servers that a command works on', () => {
 
   it.each([
     ['keys list', 'MONGODB_URI'],
-    ['sessions list --store s1 -e production', 'REDIS_URL'],
     ['lag', 'KAFKA_BROKERS'],
     [`sessions revoke ${'a'.repeat(32)} --store s1 -e production -c c1`, 'KAFKA_BROKERS'],
   ])('must be named for a command that uses them: %s needs %s', async (words, missing) => {
@@ -68,13 +67,10 @@ describe('the servers that a command works on', () => {
     expect(stderr).toMatch(new RegExp(`this command needs ${missing}: .*npm start.*stack\\.json`));
   });
 
-  it.each(['', 'null', '{"kafka_brokers":[]}'])(
-    'are not read from a file with %j',
-    async (content) => {
-      await writeStack(content);
-      await expect(readConnection({}, [folder])).rejects.toThrow(
-        /not the file of a running local stack/,
-      );
-    },
-  );
+  it.each(['', '{"kafka_brokers":[]}'])('are not read from a file with %j', async (content) => {
+    await writeStack(content);
+    await expect(readConnection({}, [folder])).rejects.toThrow(
+      /not the file of a running local stack/,
+    );
+  });
 });

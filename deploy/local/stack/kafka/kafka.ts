@@ -11,6 +11,7 @@ import {
   type PartDefinition,
   type StartContext,
   CHECK_LIMIT_MS,
+  LOOPBACK,
   retryUntil,
   StackError,
 } from '../part.ts';
@@ -29,10 +30,8 @@ export const kafkaPart: PartDefinition = {
   checkAddress: (address) =>
     ask(address.split(','), async (admin) => void (await admin.listTopics())),
 
-  planContainer(ports, host) {
-    const settings = Object.entries(
-      brokerSettings(ports, { bind: '0.0.0.0', advertised: host }, CONTAINER_DATA),
-    );
+  planContainer(ports) {
+    const settings = Object.entries(brokerSettings(ports, '0.0.0.0', CONTAINER_DATA));
     // The image takes `a.b` from KAFKA_A_B.
     const variables = settings.map(([key, value]) => [
       `KAFKA_${key.toUpperCase().replaceAll('.', '_')}`,
@@ -50,8 +49,8 @@ export const kafkaPart: PartDefinition = {
     };
   },
 
-  async awaitReady(host, ports, signal) {
-    const brokers = ports.map((port) => `${host}:${port}`);
+  async awaitReady(ports, signal) {
+    const brokers = ports.map((port) => `${LOOPBACK}:${port}`);
     await retryUntil(signal, () => ask(brokers, serve));
     return brokers.join(',');
   },
@@ -92,12 +91,11 @@ const COPIES = {
 
 /**
  * Settings for a quick start and for all that tests send.
- * @param advertised the host that clients connect to.
  * @param member one of several brokers; without it the broker is alone.
  */
 function brokerSettings(
   [port = 0, controllerPort = 0]: readonly number[],
-  { bind, advertised }: { bind: string; advertised: string },
+  bind: string,
   dataFolder: string,
   member?: ClusterMember,
 ): Record<string, string> {
@@ -109,7 +107,7 @@ function brokerSettings(
       .map((one, index) => `${index + 1}@127.0.0.1:${one}`)
       .join(','),
     listeners: `PLAINTEXT://${bind}:${port},CONTROLLER://127.0.0.1:${controllerPort}`,
-    'advertised.listeners': `PLAINTEXT://${advertised}:${port}`,
+    'advertised.listeners': `PLAINTEXT://${LOOPBACK}:${port}`,
     'log.dirs': dataFolder,
   };
 }
@@ -136,7 +134,7 @@ export async function locateBroker(
     name: 'kafka-4.3.1',
     checksums: join(import.meta.dirname, 'jars.sha256'),
     downloadBytes: 54_000_000,
-    fetch: (target, staging) => fetchJars(pom, java, target, staging, context),
+    fetch: (target, staging) => fetchJars(pom, target, staging, context),
   };
   const jars = await ensurePackage(broker, context);
   const run = (...args: string[]): Command => ({
@@ -148,8 +146,7 @@ export async function locateBroker(
     async prepare(folder, ports, logFile, member) {
       const properties = join(folder, 'server.properties');
       const data = join(folder, 'data');
-      const hosts = { bind: '127.0.0.1', advertised: '127.0.0.1' };
-      const settings = { ...brokerSettings(ports, hosts, data, member), ...more };
+      const settings = { ...brokerSettings(ports, LOOPBACK, data, member), ...more };
       const lines = Object.entries(settings).map(([key, value]) => `${key}=${value}\n`);
       writeFileSync(properties, lines.join(''));
       // Not the storage's own files: an interrupted format leaves them incomplete.

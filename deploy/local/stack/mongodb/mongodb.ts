@@ -6,6 +6,7 @@ import { type Db, MongoClient } from 'mongodb';
 import { hasCode } from '#shared/errors.ts';
 import {
   CHECK_LIMIT_MS,
+  LOOPBACK,
   retryUntil,
   type LocatedProgram,
   type PartDefinition,
@@ -38,12 +39,10 @@ export const mongodbPart: PartDefinition = {
     dataPath: '/data/db',
   }),
 
-  async awaitReady(host, ports, signal) {
-    await formReplicaSet(host, ports, signal);
-    // Members have loopback addresses in the configuration: a client that connects by another
-    // address must not use them.
-    const option = host === '127.0.0.1' ? `replicaSet=${REPLICA_SET}` : 'directConnection=true';
-    return `mongodb://${ports.map((port) => `${host}:${port}`).join(',')}/?${option}`;
+  async awaitReady(ports, signal) {
+    await formReplicaSet(ports, signal);
+    const hosts = ports.map((port) => `${LOOPBACK}:${port}`);
+    return `mongodb://${hosts.join(',')}/?replicaSet=${REPLICA_SET}`;
   },
 };
 
@@ -96,23 +95,18 @@ const ALREADY_INITIALIZED = 23;
  * Resolves when one of the members is primary and the others are secondaries. A single member may
  * have kept data.
  */
-export async function formReplicaSet(
-  host: string,
-  ports: readonly number[],
-  signal: AbortSignal,
-): Promise<void> {
+export async function formReplicaSet(ports: readonly number[], signal: AbortSignal): Promise<void> {
   const [first = 0] = ports;
-  // Loopback addresses, which also work inside a container.
-  const members = ports.map((port, _id) => ({ _id, host: `127.0.0.1:${port}` }));
+  const members = ports.map((port, _id) => ({ _id, host: `${LOOPBACK}:${port}` }));
   const initiate = (admin: Db) =>
     admin.command({ replSetInitiate: { _id: REPLICA_SET, members } }).catch((error: unknown) => {
       // Kept data has its configuration already, with the ports of its first start.
       if (!hasCode(error, ALREADY_INITIALIZED)) throw error;
     });
-  await retryUntil(signal, () => withAdmin(host, first, initiate));
+  await retryUntil(signal, () => withAdmin(first, initiate));
   await retryUntil(signal, async () => {
     const hello = (admin: Db) => admin.command({ hello: 1 });
-    const states = await Promise.all(ports.map((port) => withAdmin(host, port, hello)));
+    const states = await Promise.all(ports.map((port) => withAdmin(port, hello)));
     if (!states.some((one) => one['isWritablePrimary'])) throw new Error('none has become primary');
     const areAll = states.every((one) => one['isWritablePrimary'] || one['secondary']);
     if (!areAll) throw new Error('not all follow the primary');
@@ -123,12 +117,8 @@ export async function formReplicaSet(
  * Each attempt has a client of its own: after a failed first connection a client may never connect
  * again.
  */
-async function withAdmin<T>(
-  host: string,
-  port: number,
-  use: (admin: Db) => Promise<T>,
-): Promise<T> {
-  await using client = new MongoClient(`mongodb://${host}:${port}/?directConnection=true`, {
+async function withAdmin<T>(port: number, use: (admin: Db) => Promise<T>): Promise<T> {
+  await using client = new MongoClient(`mongodb://${LOOPBACK}:${port}/?directConnection=true`, {
     serverSelectionTimeoutMS: 1_000,
     // A container's port accepts connections before its server does; such a connection may never
     // answer.

@@ -7,6 +7,7 @@ import {
   type PartDefinition,
   type StartContext,
   CHECK_LIMIT_MS,
+  LOOPBACK,
   retryUntil,
 } from '../part.ts';
 
@@ -29,7 +30,7 @@ export const redisPart: PartDefinition = {
     });
   },
 
-  planContainer: ([port = 0], _host, keepData) => ({
+  planContainer: ([port = 0], keepData) => ({
     environment: {},
     command: [
       ...`redis-server --bind 0.0.0.0 --protected-mode no --dir ${CONTAINER_DATA}`.split(' '),
@@ -38,8 +39,8 @@ export const redisPart: PartDefinition = {
     dataPath: CONTAINER_DATA,
   }),
 
-  async awaitReady(host, ports, signal) {
-    const [address = '', ...others] = ports.map((port) => `redis://${host}:${port}`);
+  async awaitReady(ports, signal) {
+    const [address = '', ...others] = ports.map((port) => `redis://${LOOPBACK}:${port}`);
     // While Redis loads kept data it refuses all commands, PING too.
     await retryUntil(signal, () => ping(address));
     return others.length === 0 ? address : formCluster(ports, signal);

@@ -1,14 +1,13 @@
 /** `npm start` without its servers: options, files, keys, figures, the screen. */
 import { statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterEach, expect, test, vi } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import { keySeed, makeKeys, prepareSigningKey } from '#local/start/files.ts';
 import { readOptions } from '#local/start/options.ts';
 import { createScreen, type Output } from '#local/start/screen.ts';
 import { loadSigningKeys } from '#query/access/tokens.ts';
 import { readConfig } from '#shared/config.ts';
 import { useFolder } from '#test/folder.ts';
-import { testTerminal } from './terminal.ts';
 
 const folder = useFolder({ ofEachTest: true });
 
@@ -45,81 +44,36 @@ test('keys are the same in every run of a user, and different for another user',
   expect(await keySeed(join(folder, 'file/cache'))).toMatch(/^[A-Za-z0-9]{58}$/);
 });
 
-const written = vi.spyOn(process.stderr, 'write').mockReturnValue(true);
-afterEach(() => vi.clearAllMocks());
-
-test('options have defaults', () => {
-  const defaults = {
-    stores: 5,
-    history: 200,
-    ordersPerMinute: 60,
-    traffic: true,
-  };
-  expect(readOptions([])).toMatchObject({
-    options: { ...defaults, keepData: false, plain: false },
-  });
-  const given = {
+test('options have defaults, and bounds', () => {
+  expect(readOptions([])).toMatchObject({ stores: 5, traffic: true, keepData: false });
+  const words = '--stores 7 --no-traffic --quota 50 --port 9000 --keep-data --folder /tmp/x';
+  expect(readOptions(words.split(' '))).toMatchObject({
     stores: 7,
     traffic: false,
     quota: 50,
     port: 9000,
     keepData: true,
     folder: '/tmp/x',
-  };
-  const words = '--stores 7 --no-traffic --quota 50 --port 9000 --keep-data --folder /tmp/x';
-  expect(readOptions(words.split(' '))).toMatchObject({ options: given });
+  });
+  const written = vi.spyOn(process.stderr, 'write').mockReturnValue(true);
+  vi.spyOn(process, 'exit').mockImplementation(() => {
+    throw new Error('ended');
+  });
+  expect(() => readOptions(['--port', '65536'])).toThrow('ended');
+  expect(String(written.mock.calls[0]?.[0])).toContain('whole number from 0 to 65535');
+  vi.restoreAllMocks();
 });
 
-test.each([
-  [['--stores', '0'], 'whole number from'],
-  [['--history', '1.5'], 'whole number from'],
-  [['--port', '65536'], 'whole number from'],
-  [['--nope'], 'unknown option'],
-])('%j is refused with the reason', (words, reason) => {
-  expect(readOptions(words)).toEqual({ exitCode: 2 });
-  expect(String(written.mock.calls[0]?.[0])).toContain(reason);
-});
-
-const block = ['first', 'second'];
-
-test('on a terminal the status lines stay below the log lines, however many there are', async () => {
-  const terminal = testTerminal(20, 8);
-  const screen = createScreen(terminal.output);
-  screen.live(['starting']);
-  for (const line of block) screen.line(line);
-  expect(await terminal.rows()).toEqual([...block, 'starting']);
-  screen.live([]);
-  expect(await terminal.rows()).toEqual(block);
-  screen.live(['a 1', 'b 1', 'c 1']);
-  screen.live(['a 2', 'b 2', 'c 2']);
-  expect(await terminal.rows()).toEqual([...block, 'a 2', 'b 2', 'c 2']);
-  screen.line('third');
-  expect(await terminal.rows()).toEqual([...block, 'third', 'a 2', 'b 2', 'c 2']);
-  screen.live(['short']);
-  screen.line('the end');
-  screen.live([]);
-  expect(await terminal.rows()).toEqual([...block, 'third', 'the end']);
-});
-
-test('a resized terminal shows each line once', async () => {
-  const terminal = testTerminal(20, 12);
-  const screen = createScreen(terminal.output);
-  for (const line of block) screen.line(line);
-  const lines = ['a'.repeat(30), 'b'.repeat(15), 'c'];
-  screen.live(lines);
-  expect(await terminal.rows()).toEqual([...block, 'a'.repeat(19), 'b'.repeat(15), 'c']);
-  terminal.resize(8, 12);
-  expect(await terminal.rows()).toEqual([...block, 'aaaaaaa', 'bbbbbbb', 'c']);
-  terminal.resize(40, 12);
-  expect(await terminal.rows()).toEqual([...block, ...lines]);
-});
-
-test('a terminal that does not know its size is written as one of 80 columns and 24 rows', async () => {
-  const terminal = testTerminal(80, 24);
-  const screen = createScreen({ ...terminal.output, columns: 0, rows: 0 });
-  const lines = ['a'.repeat(90), 'b'];
-  for (let time = 0; time < 3; time += 1) screen.live(lines);
-  expect(await terminal.rows()).toEqual(['a'.repeat(79), 'b']);
+test('on a terminal the status lines stay below the log lines', () => {
+  const written: string[] = [];
+  const output = { isTTY: true, write: (text: string) => written.push(text) > 0 } as Output;
+  const screen = createScreen(output);
+  screen.live(['a 1', 'b 1']);
+  screen.line('log');
+  expect(written).toEqual(['a 1\nb 1\n', '\r\u001B[2A\u001B[Jlog\na 1\nb 1\n']);
+  // A terminal that does not know its size is written as one of 80 columns.
+  createScreen({ ...output, columns: 0, rows: 0 }).live(['a'.repeat(90)]);
+  expect(written.slice(2)).toEqual([`${'a'.repeat(79)}\n`]);
 });
 
 test.each([
@@ -127,7 +81,7 @@ test.each([
   ['on a terminal that is to stay plain', true, true],
 ])('%s a plain line is written every few seconds', (_, isTTY, isPlain) => {
   const written: string[] = [];
-  const output = { isTTY, write: (text: string) => written.push(text) > 0 } as unknown as Output;
+  const output = { isTTY, write: (text: string) => written.push(text) > 0 } as Output;
   let now = 0;
   const screen = createScreen(output, isPlain, () => now);
   for (; now <= 10_000; now += 1_000) screen.live([`after ${now}`, 'and more']);

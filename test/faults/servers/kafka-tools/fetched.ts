@@ -8,17 +8,16 @@ import type { StartContext } from '#local/stack/part.ts';
 
 /**
  * Downloads the commands once.
- * @param java runs Maven on a machine without Java.
  * @returns a folder with one jar.
  */
-export function fetchTools(java: string, context: StartContext): Promise<string> {
+export function fetchTools(context: StartContext): Promise<string> {
   const tools: Package = {
     title: "Kafka's commands 4.3.1",
     name: 'kafka-tools-4.3.1',
     checksums: join(import.meta.dirname, 'jars.sha256'),
     downloadBytes: 700_000,
     fetch: (target, staging) =>
-      fetchJars(join(import.meta.dirname, 'pom.xml'), java, target, staging, context),
+      fetchJars(join(import.meta.dirname, 'pom.xml'), target, staging, context),
   };
   return ensurePackage(tools, context);
 }
