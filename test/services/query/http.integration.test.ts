@@ -50,12 +50,6 @@ describe('malformed HTTP', () => {
   });
 });
 
-it('may have 200 header fields', async () => {
-  const fields = 'A: b\r\n'.repeat(198);
-  const answer = await raw(`GET /health HTTP/1.1\r\nHost: x\r\nConnection: close\r\n${fields}\r\n`);
-  expect(answer.status).toBe(200);
-});
-
 describe('an unusual request', () => {
   it.each([
     ['TRACE', 'TRACE /api/order/list HTTP/1.1', 405],

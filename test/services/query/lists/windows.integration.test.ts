@@ -163,6 +163,8 @@ it.each([
     `${OF_A_CUSTOMER}c1&${SINCE}&status=pending`,
     twice,
   ],
+  ['a customer with many orders', `${OF_A_CUSTOMER}walk-in`, () => twice(20)],
+  ['a late page of those', `${OF_A_CUSTOMER}walk-in&page=40`, () => twice(20)],
   [
     'a customer with many orders, by a selective filter',
     `${OF_A_CUSTOMER}walk-in&status=pending`,
