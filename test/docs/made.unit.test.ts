@@ -198,7 +198,7 @@ describe('docs/events.md', () => {
         const said: unknown = whenAbsent.startsWith('`')
           ? JSON.parse(whenAbsent.slice(1, -1))
           : LOCAL_TIME;
-        expect([name, value]).toEqual([name, said]);
+        expect(value, name).toEqual(said);
         return true;
       });
       expect(compared.length).toBeGreaterThan(3);

@@ -3,6 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { describe, expect, it } from 'vitest';
 import { aCoupon, aCustomer, aGroup, anOrder, aStore } from '#test/changes.ts';
+import { times } from '#test/times.ts';
 import { useQueryService } from '#test/hooks.ts';
 import { type Answer, remainingOf } from '#test/api-client.ts';
 import { eventually } from '#test/eventually.ts';
@@ -220,10 +221,8 @@ describe('a request that waits', () => {
   it('leaves an answer before it on its connection the time limit for reading', async () => {
     const { storeId, token } = await newStore();
     const option = (index: number) => ({ id: `${index}`, name: 'x'.repeat(200), price: '1.00' });
-    const options = Array.from({ length: 200 }, (_, index) => option(index));
-    await service.apply(
-      Array.from({ length: 100 }, (_, index) => aGroup(`g${index}`, { options }, storeId)),
-    );
+    const options = times(200, (index) => option(index));
+    await service.apply(times(100, (index) => aGroup(`g${index}`, { options }, storeId)));
     await using impatient = await startApp(service.installation.config);
     impatient.app.server.setTimeout(500);
     const ask = (path: string) =>
@@ -285,7 +284,7 @@ it('hundreds of different waits of one store, woken by one change, refuse no req
     };
     const held = await hold(400, next);
     const over = new AbortController();
-    const neighbours = Array.from({ length: 16 }, async () => {
+    const neighbours = times(16, async () => {
       const statuses: number[] = [];
       while (!over.signal.aborted) statuses.push(await ask('/api/order/list', neighbour.token));
       return statuses;

@@ -4,6 +4,7 @@
 import { describe, expect, it } from 'vitest';
 import { CATEGORY_PRODUCTS, COLLECTIONS, STAMPS } from '#shared/read-models/collections.ts';
 import { aCategory, aProduct } from '#test/changes.ts';
+import { times } from '#test/times.ts';
 import { useQueryService } from '#test/hooks.ts';
 import { profiled } from '#test/profiled.ts';
 
@@ -30,7 +31,7 @@ it('any page of all products is one read of little more than its records', async
   const CATEGORIES = ['late', 'same2', null, 'early', 'unknown', 'same1'];
   await service.apply([
     ...['early', 'same1', 'same2', 'late'].map((id, index) => category('many', id, index)),
-    ...Array.from({ length: PRODUCTS }, (_, index) =>
+    ...times(PRODUCTS, (index) =>
       product('many', `p${index}`, CATEGORIES[index % CATEGORIES.length] ?? null, {
         position: index % 11,
       }),
@@ -55,13 +56,13 @@ it('any page of all products is one read of little more than its records', async
 describe('hundreds of categories at one position', () => {
   it('have their products sorted together, while another store is asked', async () => {
     const CATEGORIES = 300;
-    const products = Array.from({ length: CATEGORIES * 2 }, (_, index) => ({
+    const products = times(CATEGORIES * 2, (index) => ({
       id: `p${String(index).padStart(3, '0')}`,
       category: `k${(index * 7) % CATEGORIES}`,
       position: (index * 13) % 17,
     }));
     await service.apply([
-      ...Array.from({ length: CATEGORIES }, (_, index) => category('level', `k${index}`, 1)),
+      ...times(CATEGORIES, (index) => category('level', `k${index}`, 1)),
       category('level', 'last', 2),
       product('level', 'z-last', 'last', { position: 0 }),
       ...products.map(({ id, category: of, position }) => product('level', id, of, { position })),
@@ -89,7 +90,7 @@ describe('hundreds of categories at one position', () => {
 describe('categories that move', () => {
   it('move all their products in every answer at the same time', async () => {
     const storeId = 'moving';
-    const products = Array.from({ length: 40 }, (_, index) =>
+    const products = times(40, (index) =>
       product(storeId, `p${String(index).padStart(2, '0')}`, index % 2 === 0 ? 'even' : 'odd'),
     );
     await service.apply([category(storeId, 'even', 1), category(storeId, 'odd', 5), ...products]);
@@ -103,7 +104,7 @@ describe('categories that move', () => {
     const seen = new Set<string>();
     const moved = new AbortController();
     const asking = Promise.all(
-      Array.from({ length: 2 }, async () => {
+      times(2, async () => {
         while (!moved.signal.aborted) seen.add(JSON.stringify(idsOf(await list('?page_size=30'))));
       }),
     );

@@ -19,7 +19,7 @@ const RECORDS = MAX_FILTERED + 600;
 /** Seconds in which everything was created or updated. */
 const SPAN = 20_000;
 const SEED = 46;
-const QUESTIONS = 60;
+const QUESTIONS = 40;
 
 afterAll(withSmallTrees(64, 8));
 const service = useQueryService();

@@ -14,6 +14,7 @@ import {
 } from '#shared/read-models/collections.ts';
 import { erasuresIn } from '#shared/read-models/erasures.ts';
 import { aCustomer, anOrder, gone, MINIMAL } from '#test/changes.ts';
+import { times } from '#test/times.ts';
 import { useQueryService } from '#test/hooks.ts';
 import { eventually } from '#test/eventually.ts';
 import { type Installation } from '#test/installation.ts';
@@ -46,7 +47,7 @@ const review = (index: number): TestChange => ({
   data: { ...MINIMAL.review, customer_id: 'c1', customer_name: NAME },
 });
 const many = (count: number, make: (index: number) => TestChange) =>
-  Array.from({ length: count }, (_, index) => make(index));
+  times(count, (index) => make(index));
 
 describe('a deleted customer with many orders', () => {
   const restores = [withSmallErasures(AT_ONCE), withSmallTrees(8, 3)];
@@ -129,7 +130,7 @@ describe('a deleted customer with many orders', () => {
     const tags: Record<string, string> = {};
     for (const path of PATHS) {
       const { headers, text } = await get(path);
-      expect([path, holdsAny(text)]).toEqual([path, true]);
+      expect(holdsAny(text), path).toBe(true);
       tags[path] = headers.get('etag') ?? '';
     }
     expect(await stored()).toEqual(
@@ -146,7 +147,7 @@ describe('a deleted customer with many orders', () => {
     expect(await stored()).toEqual(['dead_letters', 'orders', 'reviews']);
     for (const path of PATHS) {
       const { text } = await get(path, { 'if-none-match': tags[path] ?? '' });
-      expect([path, holdsAny(text)]).toEqual([path, false]);
+      expect(holdsAny(text), path).toBe(false);
     }
     const { told } = await follow(null);
     expect([told.size, [...told.values()].filter(holdsAny)]).toEqual([ORDERS, []]);
@@ -161,7 +162,7 @@ describe('a deleted customer with many orders', () => {
       installation.env,
       'dead-letters list --limit 500',
     );
-    expect(listed.map(({ erased }) => erased)).toEqual(Array.from({ length: LETTERS }, () => true));
+    expect(listed.map(({ erased }) => erased)).toEqual(times(LETTERS, () => true));
     const retried = await runCommand(installation.env, `dead-letters retry ${id}`);
     expect(retried.stdout).toContain('still dead 1');
     expect(await letters.findOne({ _id: id })).toMatchObject({ erased: true, value: null });
