@@ -110,8 +110,10 @@ describe('an upgrade', { timeout: 240_000, retry: 0 }, () => {
     makeRelease(folders.next, PROJECTION_VERSION + 1);
     installation = await createInstallation();
     const { environment } = installation;
-    const projector = await start('before', 'projector');
-    const query = await start('before', 'query');
+    const [projector, query] = await Promise.all([
+      start('before', 'projector'),
+      start('before', 'query'),
+    ]);
     await Promise.all([projector, query].map(ready));
     const scopes = 'store,crm,order,menu';
     const made = await run(
@@ -140,18 +142,13 @@ describe('an upgrade', { timeout: 240_000, retry: 0 }, () => {
     await change();
   });
 
-  it('rolls back, query services first, and upgrades again in that order', async () => {
-    for (const [from, to] of [
-      ['this', 'before'],
-      ['before', 'this'],
-    ] as const) {
-      await startReady(to, 'query');
-      await stop(from, 'query');
-      await change();
-      await startReady(to, 'projector');
-      await stop(from, 'projector');
-      await change();
-    }
+  it('rolls back, query services first', async () => {
+    await startReady('before', 'query');
+    await stop('this', 'query');
+    await change();
+    await startReady('before', 'projector');
+    await stop('this', 'projector');
+    await change();
   });
 
   it('refuses in one sentence to replace the live projector if the projection differs', async () => {
@@ -173,21 +170,21 @@ describe('an upgrade', { timeout: 240_000, retry: 0 }, () => {
     const query = running['next query'];
     await ready(query);
     traffic.send(query.url);
-    traffic.leave(running['this query'].url);
+    traffic.leave(running['before query'].url);
     await change();
     // Back to the former release, which continues with its generation, and forward again.
-    traffic.send(running['this query'].url);
+    traffic.send(running['before query'].url);
     traffic.leave(query.url);
     await change();
     traffic.send(query.url);
-    await stop('this', 'query');
-    await stop('this', 'projector');
+    await stop('before', 'query');
+    await stop('before', 'projector');
     await change();
   });
 
   it('refuses in one sentence a rollback after which the former release would answer wrongly', async () => {
     const words = `has projection version ${PROJECTION_VERSION + 1}, this release has ${PROJECTION_VERSION}`;
-    await expect(run('this', `verify --environment ${installation.environment}`)).rejects.toThrow(
+    await expect(run('before', `verify --environment ${installation.environment}`)).rejects.toThrow(
       words,
     );
   });

@@ -145,23 +145,6 @@ describe('X-Request-Id', () => {
   });
 });
 
-describe('health', () => {
-  it('is ok while the servers answer', async () => {
-    const answer = await service.api.call('/health');
-    expect([answer.status, answer.json]).toEqual([200, { status: 'ok' }]);
-  });
-
-  it('gives no details when it is unavailable', async () => {
-    const { config } = service.installation;
-    await using blind = await startApp({
-      ...config,
-      redis: { ...config.redis, url: 'redis://127.0.0.1:1' },
-    });
-    const answer = await blind.api.call('/health');
-    expect([answer.status, answer.json]).toEqual([503, { status: 'unavailable' }]);
-  });
-});
-
 describe('an unexpected exception', () => {
   it('is a 500 without details, and a log line with all details', async () => {
     const { app } = service;

@@ -278,7 +278,7 @@ it('hundreds of different waits of one store, woken by one change, refuse no req
       while (held.length < count) {
         const size = held.length + 1;
         held.push(ask(`/api/order/changes?wait=30&page_size=${size}&after=${after}`, token));
-        if (size % 10 === 0) await eventually('they wait', async () => (await waiting()) === size);
+        if (size % 25 === 0) await eventually('they wait', async () => (await waiting()) === size);
       }
       return held;
     };

@@ -63,7 +63,7 @@ describe('invalid parameters', () => {
       'page=0 page=-1 page=+1 page=%2B1 page=01 page=1.0 page=1e2 page=0x1 page=1_0 page=%201',
       'page=1%20 page=9007199254740992 page=99999999999999999999 page=NaN page=%D9%A1 page= page',
       'page=1&page=1 page=% page=%ff page[]=1 page_size=0 page_size= status=Pending status=',
-      'status=unknown status=pending,preparing status=pending&status= order_type=table',
+      'status=unknown status=constructor status=__proto__ order_type=toString status=pending,preparing status=pending&status= order_type=table',
       'created_from=2026-02-30T00:00:00 created_from=2025-02-29T00:00:00 created_from=2026-01-01',
       'created_from=2026-01-01T00:00:00Z created_from=2026-01-01T00:00:00-03:00',
       'created_from=2026-01-01T00:00:00.000 created_from=2026-01-01t00:00:00',
