@@ -11,12 +11,17 @@ import { useFolder } from '#test/folder.ts';
 import { eventually } from '#test/eventually.ts';
 import { createInstallation, type Installation } from '#test/installation.ts';
 import { caughtUp } from '#test/read-models.ts';
-import { killAll, type ServiceProcess } from '#test/service-process.ts';
-import { done, type Running, startRelease } from './releases.ts';
+import { killAll, listening, type ServiceProcess, startService } from '#test/service-process.ts';
+import { runProcess } from '../services/admin/run-command.ts';
 import { Traffic } from './traffic.ts';
 
 type Release = 'before' | 'this' | 'next';
 type Name = 'projector' | 'query';
+interface Running {
+  process: ServiceProcess;
+  url: string;
+  operations: string;
+}
 
 // Each step continues from the previous one, so that none can be retried.
 describe('an upgrade', { timeout: 240_000, retry: 0 }, () => {
@@ -38,7 +43,13 @@ describe('an upgrade', { timeout: 240_000, retry: 0 }, () => {
     symlinkSync(join(process.cwd(), 'node_modules'), join(folder, 'node_modules'));
   }
 
-  const run = (release: Release, words: string) => done(folders[release], installation.env, words);
+  /** Runs a command of a release. @throws with its error output if it fails. */
+  async function run(release: Release, words: string): Promise<string> {
+    const program = join(folders[release], 'services/admin/main.ts');
+    const { code, stdout, stderr } = await runProcess(installation.env, words, { program });
+    if (code !== 0) throw new Error(`${words}: ${stderr}`);
+    return stdout;
+  }
 
   /** Starts a service and waits until it listens. */
   async function start(
@@ -46,12 +57,10 @@ describe('an upgrade', { timeout: 240_000, retry: 0 }, () => {
     name: Name,
     settings: Record<string, string> = {},
   ): Promise<Running> {
-    const service = await startRelease(
-      folders[release],
-      name,
-      { ...installation.env, ...settings },
-      started,
-    );
+    const program = join(folders[release], `services/${name}/main.ts`);
+    const process = startService(name, { ...installation.env, ...settings }, 'info', program);
+    started.push(process);
+    const service = { process, ...(await listening(process)) };
     running[`${release} ${name}`] = service;
     return service;
   }

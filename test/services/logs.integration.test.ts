@@ -16,7 +16,7 @@ import { keyEvent, ORDER } from '#test/events.ts';
 import { useFolder } from '#test/folder.ts';
 import { type Answer, createApiClient, sendRaw, TOKEN_PATH } from '#test/api-client.ts';
 import { eventually } from '#test/eventually.ts';
-import { killAll, type ServiceProcess, startService } from '#test/service-process.ts';
+import { killAll, listening, type ServiceProcess, startService } from '#test/service-process.ts';
 import { startMongodbProxy, startRedisProxy } from '#test/server-proxies.ts';
 import { runCommand } from './admin/run-command.ts';
 import { words } from '#test/words.ts';
@@ -200,8 +200,8 @@ describe('a run with all kinds of activity', () => {
     const projector = startService('projector', env, 'trace');
     const query = startService('query', env, 'trace');
     services.push(projector, query);
-    const started = await query.logged(({ msg }) => msg === 'query service started');
-    url = String(started['url']);
+    const started = await listening(query);
+    url = started.url;
     await projector.logged(({ msg }) => msg === 'projector started');
 
     const { environment } = installation;
@@ -290,7 +290,7 @@ describe('a run with all kinds of activity', () => {
       await sendHead(`DELETE /api/menu/?${misplaced}`, close);
       await sendHead(`${misplaced.slice(0, 20)} /api/menu/`);
       await sendHead(`GET /%zz${misplaced}`, close);
-      expect((await fetch(`${String(started['operations'])}/${misplaced}`)).status).toBe(404);
+      expect((await fetch(`${started.operations}/${misplaced}`)).status).toBe(404);
     }
     await ask(`/nowhere?search=${encodeURIComponent(PERSON.name)}&token=${live}`, bearer);
 
@@ -333,7 +333,7 @@ describe('a run with all kinds of activity', () => {
       ['config'],
     ];
     await Promise.all(shown.map((args) => command(args)));
-    metrics = await (await fetch(`${String(started['operations'])}/metrics`)).text();
+    metrics = await (await fetch(`${started.operations}/metrics`)).text();
 
     // A broken key file, and servers that fail during requests and events.
     await writeFile(

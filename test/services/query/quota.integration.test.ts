@@ -4,7 +4,7 @@ import { useQueryService } from '#test/hooks.ts';
 import { times } from '#test/times.ts';
 import { type ApiClient, createApiClient } from '#test/api-client.ts';
 import { startApp } from '#test/query-service.ts';
-import { type ServiceProcess, startService } from '#test/service-process.ts';
+import { killAll, listening, type ServiceProcess, startService } from '#test/service-process.ts';
 
 const QUOTA = 150;
 const INSTANCES = 3;
@@ -20,16 +20,10 @@ beforeAll(async () => {
     QUOTA_WINDOW_SECONDS: '3600',
   };
   processes = times(INSTANCES, () => startService('query', env));
-  const started = await Promise.all(
-    processes.map(({ logged }) => logged(({ msg }) => msg === 'query service started')),
-  );
-  instances = started.map(({ url }) => createApiClient(String(url)));
+  const started = await Promise.all(processes.map(listening));
+  instances = started.map(({ url }) => createApiClient(url));
 });
-afterAll(async () => {
-  for (const { kill } of processes ?? []) kill('SIGKILL');
-  await Promise.all((processes ?? []).map(({ ended }) => ended));
-});
-
+afterAll(() => killAll(processes ?? []));
 async function newToken(store: string, client = `of-${store}`): Promise<string> {
   return service.tokenOf({ clientId: client, storeId: store });
 }

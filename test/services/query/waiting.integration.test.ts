@@ -7,16 +7,10 @@ import { times } from '#test/times.ts';
 import { useQueryService } from '#test/hooks.ts';
 import { type Answer, remainingOf } from '#test/api-client.ts';
 import { eventually } from '#test/eventually.ts';
+import type { Changes } from '#test/follower.ts';
 import { startApp, type RunningApp } from '#test/query-service.ts';
-import { startService } from '#test/service-process.ts';
+import { listening, startService } from '#test/service-process.ts';
 import { startMongodbProxy, startRedisProxy } from '#test/server-proxies.ts';
-
-interface Changes {
-  results: { id: string; deleted: boolean }[];
-  timezone_offset: string;
-  next: string;
-  more: boolean;
-}
 
 const service = useQueryService({ oneRedis: true });
 
@@ -260,16 +254,16 @@ it('hundreds of different waits of one store, woken by one change, refuse no req
   // With the latency of production.
   const running = startService('query', { ...service.installation.env, OVERLOAD_LATENCY_MS: '' });
   try {
-    const { url, operations } = await running.logged(({ msg }) => msg === 'query service started');
+    const { url, operations } = await listening(running);
     const ask = async (path: string, bearer: string) => {
-      const response = await fetch(`${String(url)}${path}`, {
+      const response = await fetch(`${url}${path}`, {
         headers: { authorization: `Bearer ${bearer}` },
       });
       await response.text();
       return response.status;
     };
     const waiting = async () => {
-      const metrics = await (await fetch(`${String(operations)}/metrics`)).text();
+      const metrics = await (await fetch(`${operations}/metrics`)).text();
       return Number(/^store_data_waiting_requests (\d+)/m.exec(metrics)?.[1]);
     };
     await eventually('it answers', async () => (await ask('/api/order/list', token)) === 200);
