@@ -87,7 +87,7 @@ describe('invalid parameters', () => {
     'search=%C3',
   ])('%s', (query) => expect(refusalOf(() => customers(query))).toContain('search'));
 
-  it.each([
+  it.each<readonly [query: string, told: RegExp]>([
     ['statsu=pending', /^unknown parameter statsu; the nearest is status, allowed: page, /],
     ['pageSize=1', /; the nearest is page_size,/],
     ['page[]=1', /^unknown parameter page\[\]; the nearest is page/],
