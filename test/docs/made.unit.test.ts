@@ -20,9 +20,7 @@ import { ACCESS_SCHEMAS, readAccessChange } from '#shared/events/access-event.ts
 import { readChange } from '#shared/events/change.ts';
 import type { EventMessage } from '#shared/events/cloud-event.ts';
 import { describeFields, exampleEvent } from '#shared/events/describe-fields.ts';
-import { ENTITY_NAMES, type EntityName, entitySchemas } from '#shared/events/entities.ts';
-import { words } from '#test/words.ts';
-import { project } from '../shared/projection/projections/project.ts';
+import { ENTITY_NAMES, entitySchemas } from '#shared/events/entities.ts';
 import { projectFiles } from './project-files.ts';
 
 interface Example {
@@ -113,36 +111,10 @@ const message = (event: object) => ({
   value: Buffer.from(JSON.stringify(event)),
 });
 
-/** The names of all fields of a value, in the notation of `describeFields`. */
-function fieldsOf(value: unknown, path = ''): string[] {
-  if (Array.isArray(value))
-    return value.flatMap((entry) => fieldsOf(entry, path.replace(/\.$/, '[].')));
-  if (typeof value !== 'object' || value === null) return [];
-  return Object.entries(value).flatMap(([name, inner]) => [
-    path + name,
-    ...fieldsOf(inner, `${path}${name}.`),
-  ]);
-}
-
 describe('docs/events.md', () => {
   it('matches the schemas: npm run documents updates it', async () => {
     await expectUpToDate('docs/events.md', 'fields', eventsMarkdown());
   });
-
-  it.each(ENTITY_NAMES)(
-    'has an example of %s that the projector accepts, with every required field',
-    (entity) => {
-      const event = exampleEvent(entity);
-      expect(readChange(message(event))).toMatchObject({
-        entity,
-        id: event.subject,
-        storeId: 's1',
-      });
-      const shown = fieldsOf(event.data);
-      const required = describeFields(entitySchemas[entity]).filter(({ isRequired }) => isRequired);
-      expect(required.filter(({ name }) => !shown.includes(name))).toEqual([]);
-    },
-  );
 
   it('requires exactly the fields of rule R12.3', () => {
     const required = ENTITY_NAMES.map((entity) => [
@@ -183,28 +155,6 @@ describe('docs/events.md', () => {
     });
   });
 
-  it.each(ENTITY_NAMES)(
-    'gives the value that answers show for each absent field of %s',
-    (entity) => {
-      const compared = describeFields(entitySchemas[entity]).filter(({ name, whenAbsent }) => {
-        // The query service joins a product's groups on reading.
-        if (whenAbsent === null || name === 'option_group_ids') return false;
-        const data = without(
-          exampleEvent(entity).data,
-          name.replaceAll('[]', '').split('.'),
-        ) as Json;
-        const value = valueAt(shown(entity, data), name);
-        if (value === undefined) return false;
-        const said: unknown = whenAbsent.startsWith('`')
-          ? JSON.parse(whenAbsent.slice(1, -1))
-          : LOCAL_TIME;
-        expect([name, value]).toEqual([name, said]);
-        return true;
-      });
-      expect(compared.length).toBeGreaterThan(3);
-    },
-  );
-
   it.each(['access_key', 'store_access'] as const)(
     'has a valid example of %s with every field',
     (kind) => {
@@ -216,47 +166,6 @@ describe('docs/events.md', () => {
     },
   );
 });
-
-type Json = Record<string, unknown>;
-
-/** When the projected event happened. */
-const LOCAL_TIME = '2026-02-02T09:00:00';
-
-/**
- * The value without the field at a path such as `items[].options[].name`, removed from every list
- * entry.
- */
-function without(value: unknown, [step = '', ...rest]: string[]): unknown {
-  if (Array.isArray(value)) return value.map((entry) => without(entry, [step, ...rest]));
-  if (typeof value !== 'object' || value === null) return value;
-  const { [step]: inner, ...others } = value as Json;
-  return rest.length === 0 || inner === undefined
-    ? others
-    : { ...others, [step]: without(inner, rest) };
-}
-
-/** Every field of a state that answers show. */
-function shown(entity: EntityName, data: Json): Json {
-  const document = project(entity, data);
-  return Object.assign(
-    {},
-    ...words('summary whole dates before_groups after_groups').map((name) => document[name]),
-  ) as Json;
-}
-
-/**
- * The field at `items[].options[].name` in the first list entries of a record; `undefined` if
- * absent.
- */
-function valueAt(record: unknown, name: string): unknown {
-  let value = record;
-  for (const step of name.split('.')) {
-    if (typeof value !== 'object' || value === null) return undefined;
-    value = (value as Json)[step.replace('[]', '')];
-    if (step.endsWith('[]')) value = (value as unknown[] | undefined)?.[0];
-  }
-  return value;
-}
 
 /** A line for each metric of the product. Node's metrics are documented elsewhere. */
 async function linesOf(registry: Registry): Promise<string[]> {

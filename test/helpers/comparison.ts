@@ -5,7 +5,7 @@ import { keyEvent } from './events.ts';
 import { eventually } from './eventually.ts';
 import { type Installation } from './installation.ts';
 import type { Model } from './model.ts';
-import { lists, type Question, records, target } from './questions.ts';
+import { lists, type Question, records, SEARCHES, target } from './questions.ts';
 import { STREAM_STORES } from './streams.ts';
 
 export interface Compared {
@@ -42,7 +42,7 @@ export async function takeTokens(
 }
 
 /**
- * Requests lists by questions, and every record, menu and store of the streams.
+ * Requests lists by questions, all searches, and every record, menu and store of the streams.
  * @throws {AssertionError} at the first difference, with the path and both answers.
  */
 export async function compareAnswers(
@@ -65,6 +65,10 @@ export async function compareAnswers(
     if (expected.results.length > 0) compared.found += 1;
   }
   for (const store of STREAM_STORES) {
+    for (const search of SEARCHES) {
+      const question: Question = { path: '/api/customer/list', query: { search }, storeId: store };
+      await compare(store, target(question), model.list('customer', store, { search }));
+    }
     await compare(store, '/api/store/info/', model.record('store', store, store));
     await compare(store, '/api/menu/', model.menu(store));
     for (const { path, ids, answer } of records) {

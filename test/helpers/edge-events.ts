@@ -7,6 +7,7 @@ import { encodeEvent } from '#shared/events/topics.ts';
 import type { EntityName } from '#shared/events/entities.ts';
 import { GROUP_BYTES, LISTS, textBound } from './contract-bounds.ts';
 import { TEXT, COMPLETE_STATES } from './complete-states.ts';
+import { times } from './times.ts';
 
 export const MAX_ID = 'x'.repeat(64);
 
@@ -38,7 +39,7 @@ const MINIMAL = {
     quantity: 1,
     unit_price: '0.00',
     total: '0.00',
-    options: Array.from({ length: LISTS['items[].options'] }, () => ({})),
+    options: times(LISTS['items[].options'], () => ({})),
   }),
   addresses: () => ({}),
   payments: () => ({}),
@@ -119,7 +120,7 @@ function lengthened(field: string, value: unknown, filler: string): unknown {
 }
 
 function minimalList(field: keyof typeof MINIMAL): unknown[] {
-  return Array.from({ length: LISTS[field] }, (_, at) => MINIMAL[field](at));
+  return times(LISTS[field], (at) => MINIMAL[field](at));
 }
 
 /** Options of a group have different ids. */
@@ -132,7 +133,7 @@ function keepsId(least: unknown, full: unknown): unknown {
 function filled(field: string, value: unknown, filler: string): unknown {
   if (value === TEXT) return filler.repeat(textBound(field));
   if (Array.isArray(value)) {
-    return Array.from({ length: LISTS['items[].options'] }, () => filled(field, value[0], filler));
+    return times(LISTS['items[].options'], () => filled(field, value[0], filler));
   }
   if (typeof value !== 'object' || value === null) return value;
   return Object.fromEntries(

@@ -22,7 +22,7 @@ export class Follower {
   readonly deleted = new Set<string>();
   answers = 0;
   #next: string | null = null;
-  readonly #api: ApiClient;
+  readonly #api: Pick<ApiClient, 'get'>;
   readonly #token: string;
   readonly #feed: string;
   readonly #kept: (record: Fields, page: Changes) => Fields;
@@ -32,7 +32,7 @@ export class Follower {
    * @param kept maps a record to its copy.
    */
   constructor(
-    api: ApiClient,
+    api: Pick<ApiClient, 'get'>,
     token: string,
     feed: string,
     kept: (record: Fields, page: Changes) => Fields = (one) => one,

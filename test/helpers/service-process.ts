@@ -70,6 +70,15 @@ export function startService(
   };
 }
 
+/** The addresses of a service, once it listens. */
+export async function listening({ logged }: ServiceProcess): Promise<{
+  url: string;
+  operations: string;
+}> {
+  const { url, operations } = await logged((line) => typeof line['operations'] === 'string');
+  return { url: String(url), operations: String(operations) };
+}
+
 /** Kills services at the end of a test. */
 export async function killAll(services: readonly ServiceProcess[]): Promise<void> {
   for (const service of services) service.kill('SIGKILL');

@@ -31,7 +31,7 @@ function numbered(letter: string, count: number): string[] {
 }
 
 const NAMES = [
-  ...`José da Silva|jose da silva|Ana|ANA MARIA|Ângela|Zé|Émile||𝒜lgebra|ﬁlho|.*|O'Neil (2)| Ana|Ωmega Σας`.split(
+  ...`José da Silva|jose da silva|Ana|Łukasz|ANA MARIA|Ângela|Zé|Émile||𝒜lgebra|ﬁlho|.*|O'Neil (2)| Ana|Ωmega Σας`.split(
     '|',
   ),
   // Hard cases of folding and sorting: dotted capital I, sharp s, Hangul, two orders of marks, line

@@ -3,26 +3,22 @@
  * and waits for them.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
+import { type Answer, type ApiClient, createApiClient } from '#test/api-client.ts';
+import { Follower } from '#test/follower.ts';
 
 const PAUSE_MS = 20;
-const WAIT_SECONDS = 5;
 
 interface Key {
   client_id: string;
   client_secret: string;
 }
 
-interface Changes {
-  results: { id: string; record: Record<string, unknown> | null }[];
-  next: string;
-}
-
 export class Traffic {
   /** Answers other than 200, and the service that gave them. */
   readonly failures: string[] = [];
-  readonly copy = new Map<string, Record<string, unknown>>();
   #urls: string[];
   readonly #key: Key;
+  #follower: Follower | null = null;
   readonly #running: Promise<unknown>;
   #stopped = false;
 
@@ -30,6 +26,11 @@ export class Traffic {
     this.#urls = [url];
     this.#key = key;
     this.#running = Promise.all([this.#ask(), this.#follow()]);
+  }
+
+  /** The followed orders, as `order/<id>`. */
+  get copy(): ReadonlyMap<string, Record<string, unknown>> {
+    return this.#follower?.copy ?? new Map();
   }
 
   /** Adds a service, which then gets requests. */
@@ -49,58 +50,36 @@ export class Traffic {
 
   async #ask(): Promise<void> {
     for (let count = 0; !this.#stopped; count += 1) {
+      const path = count % 2 === 0 ? '/api/order/list' : '/api/store/info/';
       const token = await this.#token();
-      await this.#get(count % 2 === 0 ? '/api/order/list' : '/api/store/info/', token);
+      await this.#request((api) => api.get(path, token));
       await sleep(PAUSE_MS);
     }
   }
 
   async #follow(): Promise<void> {
+    const get: ApiClient['get'] = (...asked) => this.#request((api) => api.get(...asked));
     const token = await this.#token();
-    for (let after = ''; !this.#stopped;) {
-      const page = (await this.#get(
-        `/api/order/changes?wait=${WAIT_SECONDS}${after}`,
-        token,
-      )) as Changes | null;
-      if (page === null) {
-        await sleep(PAUSE_MS);
-        continue;
-      }
-      for (const { id, record } of page.results) {
-        if (record === null) this.copy.delete(id);
-        else this.copy.set(id, record);
-      }
-      after = `&after=${page.next}`;
-    }
+    this.#follower = new Follower({ get }, token, '/api/order/changes?page_size=100');
+    while (!this.#stopped) await this.#follower.follow('&wait=5');
   }
 
   /** A new token for each first request: a key of one release gets tokens at the other. */
   async #token(): Promise<string> {
     const { client_id, client_secret } = this.#key;
-    const authorization = `Basic ${Buffer.from(`${client_id}:${client_secret}`).toString('base64')}`;
-    const body = new URLSearchParams({ grant_type: 'client_credentials' });
-    const answer = await this.#fetch('/api/auth/token/', {
-      method: 'POST',
-      headers: { authorization },
-      body,
-    });
-    return (answer as { access_token: string } | null)?.access_token ?? '';
+    const { json } = await this.#request((api) => api.askToken(client_id, client_secret));
+    return (json as { access_token?: string } | null)?.access_token ?? '';
   }
 
-  #get(path: string, token: string): Promise<unknown> {
-    return this.#fetch(path, { headers: { authorization: `Bearer ${token}` } });
-  }
-
-  async #fetch(path: string, init: RequestInit): Promise<unknown> {
-    const url = `${this.#urls[0]}${path}`;
-    try {
-      const answer = await fetch(url, init);
-      const text = await answer.text();
-      if (answer.status === 200) return JSON.parse(text) as unknown;
-      this.failures.push(`${url}: ${answer.status} ${text}`);
-    } catch (error) {
-      this.failures.push(`${url}: ${String(error)} ${String((error as Error).cause)}`);
-    }
-    return null;
+  async #request(ask: (api: ApiClient) => Promise<Answer>): Promise<Answer> {
+    const [url = ''] = this.#urls;
+    const answer = await ask(createApiClient(url)).catch((error: Error) => ({
+      status: 503,
+      headers: new Headers(),
+      text: `${String(error)} ${String(error.cause)}`,
+      json: null,
+    }));
+    if (answer.status !== 200) this.failures.push(`${url}: ${answer.status} ${answer.text}`);
+    return answer;
   }
 }

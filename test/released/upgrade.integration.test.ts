@@ -11,12 +11,17 @@ import { useFolder } from '#test/folder.ts';
 import { eventually } from '#test/eventually.ts';
 import { createInstallation, type Installation } from '#test/installation.ts';
 import { caughtUp } from '#test/read-models.ts';
-import { killAll, type ServiceProcess } from '#test/service-process.ts';
-import { done, type Running, startRelease } from './releases.ts';
+import { killAll, listening, type ServiceProcess, startService } from '#test/service-process.ts';
+import { runProcess } from '../services/admin/run-command.ts';
 import { Traffic } from './traffic.ts';
 
 type Release = 'before' | 'this' | 'next';
 type Name = 'projector' | 'query';
+interface Running {
+  process: ServiceProcess;
+  url: string;
+  operations: string;
+}
 
 // Each step continues from the previous one, so that none can be retried.
 describe('an upgrade', { timeout: 240_000, retry: 0 }, () => {
@@ -38,7 +43,13 @@ describe('an upgrade', { timeout: 240_000, retry: 0 }, () => {
     symlinkSync(join(process.cwd(), 'node_modules'), join(folder, 'node_modules'));
   }
 
-  const run = (release: Release, words: string) => done(folders[release], installation.env, words);
+  /** Runs a command of a release. @throws with its error output if it fails. */
+  async function run(release: Release, words: string): Promise<string> {
+    const program = join(folders[release], 'services/admin/main.ts');
+    const { code, stdout, stderr } = await runProcess(installation.env, words, { program });
+    if (code !== 0) throw new Error(`${words}: ${stderr}`);
+    return stdout;
+  }
 
   /** Starts a service and waits until it listens. */
   async function start(
@@ -46,12 +57,10 @@ describe('an upgrade', { timeout: 240_000, retry: 0 }, () => {
     name: Name,
     settings: Record<string, string> = {},
   ): Promise<Running> {
-    const service = await startRelease(
-      folders[release],
-      name,
-      { ...installation.env, ...settings },
-      started,
-    );
+    const program = join(folders[release], `services/${name}/main.ts`);
+    const process = startService(name, { ...installation.env, ...settings }, 'info', program);
+    started.push(process);
+    const service = { process, ...(await listening(process)) };
     running[`${release} ${name}`] = service;
     return service;
   }
@@ -99,19 +108,22 @@ describe('an upgrade', { timeout: 240_000, retry: 0 }, () => {
     await caughtUp(installation);
     await eventually(
       `the follower has heard of ${sequence}`,
-      async () => traffic.copy.get('kept')?.['display_id'] === String(sequence),
+      async () => traffic.copy.get('order/kept')?.['display_id'] === String(sequence),
     );
-    expect([...traffic.copy.keys()].toSorted()).toEqual(['kept', `o${sequence}`].toSorted());
+    expect([...traffic.copy.keys()].toSorted()).toEqual(['order/kept', `order/o${sequence}`]);
     expect(traffic.failures).toEqual([]);
   }
 
   beforeAll(async () => {
     makeRelease(folders.before, PROJECTION_VERSION);
     makeRelease(folders.next, PROJECTION_VERSION + 1);
-    installation = await createInstallation();
+    // A connection that a client just takes is still answered, and then closed.
+    installation = await createInstallation({ settings: { SHUTDOWN_DELAY_MS: '300' } });
     const { environment } = installation;
-    const projector = await start('before', 'projector');
-    const query = await start('before', 'query');
+    const [projector, query] = await Promise.all([
+      start('before', 'projector'),
+      start('before', 'query'),
+    ]);
     await Promise.all([projector, query].map(ready));
     const scopes = 'store,crm,order,menu';
     const made = await run(
@@ -140,18 +152,13 @@ describe('an upgrade', { timeout: 240_000, retry: 0 }, () => {
     await change();
   });
 
-  it('rolls back, query services first, and upgrades again in that order', async () => {
-    for (const [from, to] of [
-      ['this', 'before'],
-      ['before', 'this'],
-    ] as const) {
-      await startReady(to, 'query');
-      await stop(from, 'query');
-      await change();
-      await startReady(to, 'projector');
-      await stop(from, 'projector');
-      await change();
-    }
+  it('rolls back, query services first', async () => {
+    await startReady('before', 'query');
+    await stop('this', 'query');
+    await change();
+    await startReady('before', 'projector');
+    await stop('this', 'projector');
+    await change();
   });
 
   it('refuses in one sentence to replace the live projector if the projection differs', async () => {
@@ -173,21 +180,21 @@ describe('an upgrade', { timeout: 240_000, retry: 0 }, () => {
     const query = running['next query'];
     await ready(query);
     traffic.send(query.url);
-    traffic.leave(running['this query'].url);
+    traffic.leave(running['before query'].url);
     await change();
     // Back to the former release, which continues with its generation, and forward again.
-    traffic.send(running['this query'].url);
+    traffic.send(running['before query'].url);
     traffic.leave(query.url);
     await change();
     traffic.send(query.url);
-    await stop('this', 'query');
-    await stop('this', 'projector');
+    await stop('before', 'query');
+    await stop('before', 'projector');
     await change();
   });
 
   it('refuses in one sentence a rollback after which the former release would answer wrongly', async () => {
     const words = `has projection version ${PROJECTION_VERSION + 1}, this release has ${PROJECTION_VERSION}`;
-    await expect(run('this', `verify --environment ${installation.environment}`)).rejects.toThrow(
+    await expect(run('before', `verify --environment ${installation.environment}`)).rejects.toThrow(
       words,
     );
   });

@@ -4,7 +4,7 @@ import { connect, type Socket } from 'node:net';
 import { expect } from 'vitest';
 import { createApiClient } from '#test/api-client.ts';
 import { type QueryService, startQueryService } from '#test/query-service.ts';
-import { type ServiceProcess, startService } from '#test/service-process.ts';
+import { listening, type ServiceProcess, startService } from '#test/service-process.ts';
 
 export interface AttackedService {
   service: QueryService;
@@ -22,8 +22,7 @@ export async function startAttackedService(): Promise<AttackedService> {
   const service = await startQueryService();
   await service.setKey({ clientId: 'full' });
   const attacked = startService('query', service.installation.env);
-  const started = await attacked.logged(({ msg }) => msg === 'query service started');
-  const url = String(started['url']);
+  const { url, operations } = await listening(attacked);
   const api = createApiClient(url);
   const sockets: Socket[] = [];
 
@@ -42,7 +41,7 @@ export async function startAttackedService(): Promise<AttackedService> {
     service,
     attacked,
     url,
-    operations: String(started['operations']),
+    operations,
     async openMany(count, address = url, localAddress?: string) {
       const opened: Socket[] = [];
       while (opened.length < count) {

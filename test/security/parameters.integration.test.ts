@@ -81,9 +81,6 @@ const VALUES = [
   `${CANARY}${'x'.repeat(8_000)}`,
 ];
 
-/** Property names that are valid ids. */
-const WORDS = words('__proto__ constructor toString null undefined NaN');
-
 describe('every data endpoint', () => {
   it('refuses every unknown parameter', async () => {
     for (const route of routes) {
@@ -92,7 +89,7 @@ describe('every data endpoint', () => {
         const name = pattern.replace('x', known).replace('X', known.toUpperCase());
         const target = ownTarget(route, [`${name}=${CANARY}`]);
         const answer = await service.api.get(target, token);
-        expect([target, answer.status]).toEqual([target, 422]);
+        expect(answer.status, target).toBe(422);
         expectHarmless(answer, target, [CANARY]);
       }
     }
@@ -109,7 +106,7 @@ describe('every data endpoint', () => {
           const answer = await service.api.get(target, token);
           // A search accepts any text that is not too long.
           const isText = name === 'search' && value.length <= 100;
-          expect([target, answer.status]).toEqual([target, isText ? 200 : 422]);
+          expect(answer.status, target).toEqual(isText ? 200 : 422);
           if (isText) expect(answer.json).toMatchObject({ count: 0, results: [] });
           else expect((answer.json as ErrorAnswer).detail).toContain(name);
           expect(answer.headers.get('x-injected')).toBeNull();
@@ -118,24 +115,6 @@ describe('every data endpoint', () => {
       }
     }
     expectUnpolluted();
-  });
-
-  it('treats a property’s name like any other id', async () => {
-    for (const route of routes) {
-      for (const name of route.parameters) {
-        for (const word of WORDS) {
-          const others = route.required.filter((other) => other !== name);
-          const target = targetOf({ ...route, required: others }, 'x', [`${name}=${word}`]);
-          const answer = await service.api.get(target, token);
-          const isId = name.endsWith('_id');
-          const isFilter = isId && !route.required.includes(name);
-          const expected = isFilter || name === 'search' ? 200 : isId ? 404 : 422;
-          expect([target, answer.status]).toEqual([target, expected]);
-          if (expected === 200) expect(answer.json).toMatchObject({ count: 0 });
-          expectHarmless(answer, target);
-        }
-      }
-    }
   });
 
   it('refuses hundreds of parameters as quickly as one', async () => {
@@ -173,7 +152,7 @@ describe('a search', () => {
     ]) {
       // MongoDB's time has a separate limit.
       const took = await processorMs(async () => {
-        expect([text, (await search(text)).count]).toEqual([text, 0]);
+        expect((await search(text)).count, text).toBe(0);
       });
       expect(took).toBeLessThan(5_000);
     }
@@ -199,7 +178,7 @@ describe('the token endpoint', () => {
     for (const value of VALUES) {
       const encoded = encodeURIComponent(value);
       const grant = await service.api.askToken('full', 'secret', `grant_type=${encoded}`);
-      expect([value, grant.status]).toEqual([value, 400]);
+      expect(grant.status, value).toBe(400);
       expect(grant.json).toMatchObject({ error: 'unsupported_grant_type' });
       expectHarmless(grant, value, [CANARY]);
       const scope = await service.api.askToken(
@@ -214,7 +193,7 @@ describe('the token endpoint', () => {
       const name = pattern.replace('x', 'scope');
       const form = `grant_type=client_credentials&${name}=${CANARY}`;
       const answer = await service.api.askToken('full', 'secret', form);
-      expect([form, answer.status]).toEqual([form, 200]);
+      expect(answer.status, form).toBe(200);
       expect(answer.json).toMatchObject({ scope: 'store crm order menu' });
       expectHarmless(answer, form, [CANARY]);
     }

@@ -41,7 +41,7 @@ describe('every data endpoint', () => {
         const target = targetOf(route, idOf(entityOf(required), tenant));
         const answer = await service.api.get(target, tenant.token);
         const about = `${target} for ${tenant.name}`;
-        expect([about, answer.status]).toEqual([about, 200]);
+        expect(answer.status, about).toBe(200);
         expect(answer.text).toContain(tenant.secret);
         const foreign = others(tenant).flatMap(({ secret, phone, name }) => [
           secret,
@@ -83,10 +83,7 @@ describe('every data endpoint', () => {
         for (const tenant of tenants) {
           for (const other of others(tenant)) {
             const target = `${route.path}?${filter}=${idOf(entityOf(filter), other)}`;
-            expect([target, (await service.api.list(target, tenant.token)).count]).toEqual([
-              target,
-              0,
-            ]);
+            expect((await service.api.list(target, tenant.token)).count, target).toBe(0);
             tried += 1;
           }
         }
@@ -117,7 +114,7 @@ describe('every data endpoint', () => {
         const etag = (await service.api.get(route.path, tenant.token)).headers.get('etag') ?? '';
         for (const other of tenants) {
           const answer = await service.api.get(route.path, other.token, { 'if-none-match': etag });
-          expect([route.path, answer.status]).toEqual([route.path, other === tenant ? 304 : 200]);
+          expect(answer.status, route.path).toEqual(other === tenant ? 304 : 200);
         }
       }
     }
@@ -132,7 +129,7 @@ describe('a record that names another tenant’s records', () => {
     for (const route of routes) {
       const target = targetOf(route, idOf(entityOf(route.required[0] ?? ''), own));
       const answer = await service.api.get(target, own.token);
-      expect([target, answer.status]).toEqual([target, 200]);
+      expect(answer.status, target).toBe(200);
       expectHarmless(answer, target, [foreign.secret, foreign.phone]);
     }
     const product = await service.api.get(

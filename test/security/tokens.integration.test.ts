@@ -32,7 +32,7 @@ const statusOf = async (given: string) => (await service.api.get(PATH, given)).s
 async function expectRefused(bad: string, why = ''): Promise<void> {
   const about = `${why} ${bad.slice(0, 80)}`;
   const answer = await service.api.get(PATH, bad);
-  expect([about, answer.status]).toEqual([about, 401]);
+  expect(answer.status, about).toBe(401);
   // The answer repeats no longer part of the token.
   expectHarmless(
     answer,

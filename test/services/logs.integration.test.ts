@@ -10,13 +10,15 @@ import { useInstallation, useMade } from '#test/hooks.ts';
 import { newSigningKey, printKeySet, type SigningJwk } from '#shared/access/signing-key-set.ts';
 import { hashSecret } from '#shared/access/secrets.ts';
 import { encodeEvent, accessTopic, changesTopic } from '#shared/events/topics.ts';
-import { keyEvent } from '#test/events.ts';
+import { ENTITY_NAMES, type EntityName } from '#shared/events/entities.ts';
+import { MINIMAL } from '#test/changes.ts';
+import { keyEvent, ORDER } from '#test/events.ts';
 import { useFolder } from '#test/folder.ts';
 import { type Answer, createApiClient, sendRaw, TOKEN_PATH } from '#test/api-client.ts';
 import { eventually } from '#test/eventually.ts';
-import { killAll, type ServiceProcess, startService } from '#test/service-process.ts';
+import { killAll, listening, type ServiceProcess, startService } from '#test/service-process.ts';
 import { startMongodbProxy, startRedisProxy } from '#test/server-proxies.ts';
-import { runProcess } from './admin/run-command.ts';
+import { runCommand } from './admin/run-command.ts';
 import { words } from '#test/words.ts';
 
 /** Texts that occur nowhere else. */
@@ -83,10 +85,11 @@ async function command(
   args: string[],
   options: { input?: string; shows?: 'secret' | 'message' } = {},
 ): Promise<string> {
-  const result = await runProcess(
+  const { input } = options;
+  const result = await runCommand(
     { ...env, LOG_LEVEL: 'trace' },
     args,
-    options.input === undefined ? {} : { input: options.input },
+    input === undefined ? {} : { input },
   );
   written.push(result.stderr, ...(options.shows === undefined ? [result.stdout] : []));
   return result.stdout;
@@ -128,37 +131,22 @@ const newSecret = () => {
 };
 
 const address = { street: PERSON.street, number: '731', city: 'Quixadá' };
-const at = '2026-03-01T12:00:00Z';
-const created = { created_at: at };
+const { created_at } = ORDER;
 const { name, document, phone, email, note: message, comment } = PERSON;
 const contact = { document, phone, email };
 const customer = { id: 'c1', name, phone, document };
-const order = {
-  status: 'pending',
-  order_type: 'delivery',
-  total: '1.00',
-  customer,
-  notes: message,
+/** A record of each kind, with its id and more than is required. */
+const RECORDS: Record<EntityName, [id: string, data: object]> = {
+  store: ['s1', { ...contact, address }],
+  coupon: ['n1', {}],
+  customer: ['c1', { name, ...contact, addresses: [address] }],
+  review: ['r1', { customer_id: 'c1', customer_name: name, comment }],
+  campaign: ['m1', { message }],
+  order: ['o1', { customer, notes: message, delivery: { address } }],
+  category: ['k1', {}],
+  product: ['p1', { category_id: 'k1' }],
+  option_group: ['g1', {}],
 };
-const entities: [string, string, object][] = [
-  ['store', 's1', { name: 'Loja', ...contact, timezone_offset: '-03:00', address, ...created }],
-  [
-    'coupon',
-    'n1',
-    { code: 'A', discount_type: 'fixed', discount_value: '1.00', active: true, ...created },
-  ],
-  ['customer', 'c1', { name, ...contact, addresses: [address], ...created }],
-  ['review', 'r1', { rating: 1, customer_id: 'c1', customer_name: name, comment, ...created }],
-  ['campaign', 'm1', { name: 'Volta', channel: 'sms', status: 'draft', message, ...created }],
-  ['order', 'o1', { ...order, delivery: { address }, ...created }],
-  ['category', 'k1', { name: 'Pizzas', position: 0, active: true }],
-  [
-    'product',
-    'p1',
-    { name: 'Calabresa', price: '1.00', position: 0, active: true, category_id: 'k1' },
-  ],
-  ['option_group', 'g1', { name: 'Borda', min: 0, max: 1, options: [] }],
-];
 
 /** Invalid messages, each with a text that must not be logged. */
 function poison(): { key: string; value: string }[] {
@@ -169,7 +157,7 @@ function poison(): { key: string; value: string }[] {
       subject: 'c2',
       sequence: 1,
       source: '/test',
-      data: { name: PERSON.name, created_at: at, ...data },
+      data: { name, created_at, ...data },
     });
     return { key, value: JSON.stringify({ ...(JSON.parse(value) as object), ...change }) };
   };
@@ -212,15 +200,17 @@ describe('a run with all kinds of activity', () => {
     const projector = startService('projector', env, 'trace');
     const query = startService('query', env, 'trace');
     services.push(projector, query);
-    const started = await query.logged(({ msg }) => msg === 'query service started');
-    url = String(started['url']);
+    const started = await listening(query);
+    url = started.url;
     await projector.logged(({ msg }) => msg === 'projector started');
 
     const { environment } = installation;
-    const lines = entities.map(
-      ([entity, subject, data]) =>
-        encodeEvent({ entity, storeId: 's1', subject, sequence: 1, source: '/test', data }).value,
-    );
+    const lines = ENTITY_NAMES.map((entity) => {
+      const [subject, more] = RECORDS[entity];
+      const data = { ...MINIMAL[entity], ...more };
+      return encodeEvent({ entity, storeId: 's1', subject, sequence: 1, source: '/test', data })
+        .value;
+    });
     await command(['publish', '-', '-e', environment], { input: lines.join('\n') });
     type Made = { client_id: string; client_secret: string };
     const creating = words('keys create -s s1 --scopes store,crm,order,menu --json');
@@ -300,7 +290,7 @@ describe('a run with all kinds of activity', () => {
       await sendHead(`DELETE /api/menu/?${misplaced}`, close);
       await sendHead(`${misplaced.slice(0, 20)} /api/menu/`);
       await sendHead(`GET /%zz${misplaced}`, close);
-      expect((await fetch(`${String(started['operations'])}/${misplaced}`)).status).toBe(404);
+      expect((await fetch(`${started.operations}/${misplaced}`)).status).toBe(404);
     }
     await ask(`/nowhere?search=${encodeURIComponent(PERSON.name)}&token=${live}`, bearer);
 
@@ -343,7 +333,7 @@ describe('a run with all kinds of activity', () => {
       ['config'],
     ];
     await Promise.all(shown.map((args) => command(args)));
-    metrics = await (await fetch(`${String(started['operations'])}/metrics`)).text();
+    metrics = await (await fetch(`${started.operations}/metrics`)).text();
 
     // A broken key file, and servers that fail during requests and events.
     await writeFile(
@@ -355,7 +345,7 @@ describe('a run with all kinds of activity', () => {
     expect((await ask(customers, again)).status).toBe(200);
     for (const proxy of [redis, mongodb]) {
       await proxy.cut();
-      const data = { name, phone, ...created };
+      const data = { name, phone, created_at };
       await installation.publish([
         { entity: 'customer', storeId: 's1', subject: 'c1', sequence: Date.now(), data },
       ]);

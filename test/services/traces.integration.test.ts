@@ -14,7 +14,7 @@ import { createInstallation, type Installation } from '#test/installation.ts';
 import { type OtlpCollector, type ReceivedSpan, startOtlpCollector } from '#test/otlp-collector.ts';
 import { opened } from '../security/forge.ts';
 import { runProcess } from './admin/run-command.ts';
-import { type ServiceProcess, startService } from '#test/service-process.ts';
+import { listening, type ServiceProcess, startService } from '#test/service-process.ts';
 import { words } from '#test/words.ts';
 
 const CUSTOMER = {
@@ -78,8 +78,7 @@ beforeAll(async () => {
     },
     { entity: 'order', storeId: 'store-9001', subject: 'order-5150', sequence: 1, data: ORDER },
   ]);
-  const { url } = await query.logged(({ msg }) => msg === 'query service started');
-  api = createApiClient(String(url));
+  api = createApiClient((await listening(query)).url);
   await eventually('there is a token', async () => {
     const answer = await api.askToken('client-4242', SECRET);
     token = (answer.json as { access_token?: string }).access_token ?? '';
@@ -271,9 +270,9 @@ async function spansOf(
     OTEL_EXPORTER_OTLP_ENDPOINT: own.url,
     ...settings,
   });
-  const { url } = await service.logged(({ msg }) => msg === 'query service started');
+  const { url } = await listening(service);
   for (const traceparent of traceparents) {
-    expect((await fetch(`${String(url)}/health`, { headers: { traceparent } })).status).toBe(200);
+    expect((await fetch(`${url}/health`, { headers: { traceparent } })).status).toBe(200);
   }
   if (settings['OTEL_BSP_SCHEDULE_DELAY'] !== undefined) expect(own.spans).toEqual([]);
   service.kill('SIGTERM');

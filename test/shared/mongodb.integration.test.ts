@@ -8,7 +8,7 @@ import { useInstallation } from '#test/hooks.ts';
 
 const installation = useInstallation();
 
-it('each command is timed, also in transactions, and no connection counts as used afterwards', async () => {
+it('each command is timed, also in transactions, and a connection counts as used until it is back', async () => {
   const metrics = poolMetrics(metricFactory(new Registry()));
   await using client = createWriterClient(installation.config, 'test');
   await client.connect();
@@ -24,6 +24,9 @@ it('each command is timed, also in transactions, and no connection counts as use
   expect(await commands(() => Promise.all([1, 2, 3].map((n) => collection.findOne({ n }))))).toBe(
     3,
   );
+  const now = async (gauge: typeof metrics.inUse) => (await gauge.get()).values[0]?.value;
+  const used: unknown[] = [];
+  client.on('connectionCheckedOut', () => used.push(now(metrics.inUse)));
   const transaction = () =>
     client.withSession((session) =>
       session.withTransaction(async () => {
@@ -33,9 +36,8 @@ it('each command is timed, also in transactions, and no connection counts as use
     );
   // Including the commit.
   expect(await commands(transaction)).toBeGreaterThanOrEqual(3);
-  for (const gauge of [metrics.inUse, metrics.waiting]) {
-    expect((await gauge.get()).values.map(({ value }) => value)).toEqual([0]);
-  }
+  expect(await Promise.all(used)).toContain(1);
+  expect(await Promise.all([metrics.inUse, metrics.waiting].map(now))).toEqual([0, 0]);
 });
 
 it('a transaction reads from the primary, whatever the connection string says', async () => {

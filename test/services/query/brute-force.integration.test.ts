@@ -7,6 +7,7 @@ import { text } from 'node:stream/consumers';
 import { afterEach, describe, expect, it } from 'vitest';
 import type { Config } from '#shared/config.ts';
 import { useQueryService } from '#test/hooks.ts';
+import { times } from '#test/times.ts';
 import { TOKEN_PATH } from '#test/api-client.ts';
 import { eventually } from '#test/eventually.ts';
 import { type RunningApp, startApp } from '#test/query-service.ts';
@@ -106,8 +107,8 @@ async function statuses(
   for (let index = 0; index < times; index += 1) found.push((await one(index)).status);
   return found;
 }
-const refusedFrom = (limit: number, times: number) =>
-  Array.from({ length: times }, (_, index) => (index < limit ? 401 : 429));
+const refusedFrom = (limit: number, count: number) =>
+  times(count, (index) => (index < limit ? 401 : 429));
 
 describe('too many failures', () => {
   it('are answered 429 slow_down until Retry-After, even for the right secret', async () => {
@@ -139,7 +140,7 @@ describe('too many failures', () => {
 
   it('of strangers do not lock out a client: its right secret passes from another address', async () => {
     const asked = await start('victim');
-    const strangers = Array.from({ length: 120 }, (_, index) => `127.0.1.${1 + (index % 12)}`);
+    const strangers = times(120, (index) => `127.0.1.${1 + (index % 12)}`);
     const answers = await Promise.all(strangers.map((from) => asked({ client: 'victim', from })));
     expect(answers.filter(({ status }) => status === 401).length).toBeLessThanOrEqual(
       LIMITS.perClient,
@@ -151,9 +152,7 @@ describe('too many failures', () => {
       });
     }
     // Its own address may fail, too, but less often than without the strangers.
-    expect(await statuses(6, () => asked({ client: 'victim' }))).toEqual(
-      Array.from({ length: 6 }, () => 429),
-    );
+    expect(await statuses(6, () => asked({ client: 'victim' }))).toEqual(times(6, () => 429));
     expect(await asked({ client: 'victim', secret: 'right' })).toMatchObject({ status: 429 });
   });
 
@@ -163,9 +162,7 @@ describe('too many failures', () => {
       refusedFrom(30, 40),
     );
     expect(await asked({ client: 'neighbour', secret: 'right' })).toMatchObject({ status: 200 });
-    expect(await statuses(5, () => asked({ client: 'neighbour' }))).toEqual(
-      Array.from({ length: 5 }, () => 429),
-    );
+    expect(await statuses(5, () => asked({ client: 'neighbour' }))).toEqual(times(5, () => 429));
     expect(await asked({ client: 'neighbour', secret: 'right' })).toMatchObject({ status: 429 });
   });
 
@@ -184,7 +181,7 @@ describe('too many failures', () => {
 
   it('are counted exactly when they are concurrent, and a late right secret is refused', async () => {
     const asked = await start('burst');
-    const answers = await Promise.all(Array.from({ length: 60 }, () => asked({ client: 'burst' })));
+    const answers = await Promise.all(times(60, () => asked({ client: 'burst' })));
     expect(answers.filter(({ status }) => status === 401)).toHaveLength(LIMITS.perClientAndAddress);
     expect(await asked({ client: 'burst', secret: 'right' })).toMatchObject({ status: 429 });
   });
@@ -213,10 +210,8 @@ describe('too many failures', () => {
 
 it('do not include successes: any number of concurrent right secrets passes', async () => {
   const asked = await start('busy', { limits: { ...LIMITS, perClientAndAddress: 1 } });
-  const answers = await Promise.all(
-    Array.from({ length: 40 }, () => asked({ client: 'busy', secret: 'right' })),
-  );
-  expect(answers.map(({ status }) => status)).toEqual(Array.from({ length: 40 }, () => 200));
+  const answers = await Promise.all(times(40, () => asked({ client: 'busy', secret: 'right' })));
+  expect(answers.map(({ status }) => status)).toEqual(times(40, () => 200));
 });
 
 it('are forgotten a window later, even if the clock of Redis was set back', async () => {
@@ -252,9 +247,7 @@ it('leave no address or client_id in Redis, and nothing longer than a window', a
     expect(await redis.pttl(key)).toBeGreaterThan(0);
     expect(await redis.pttl(key)).toBeLessThanOrEqual(60_000);
   }
-  await Promise.all(
-    Array.from({ length: 100 }, (_, index) => asked({ client: `invented-${index}` })),
-  );
+  await Promise.all(times(100, (index) => asked({ client: `invented-${index}` })));
   // 16 bits distinguish clients.
   const clients = (await counts()).filter((key) => key.includes('}:client:'));
   expect(clients.length).toBeGreaterThan(90);

@@ -62,15 +62,6 @@ describe('the reference', () => {
       await dialog.getByText('"o1"').first().waitFor();
     }));
 
-  it('shows the events', () =>
-    visit('/docs?api=events', async (page) => {
-      await page.getByRole('heading', { name: 'Store Data events' }).waitFor();
-      await page.getByText('store-data.order.changed').first().waitFor();
-      // The events need no token.
-      const logins = page.locator('.scalar-reference-intro-auth');
-      expect(await logins.filter({ visible: true }).count()).toBe(0);
-    }));
-
   it('finds an error by its code from any page, and shows its section in the guides', () =>
     visit('/docs/guides/paging', async (page) => {
       await page.getByRole('searchbox').fill('rate_limit');

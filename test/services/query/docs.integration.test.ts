@@ -24,7 +24,7 @@ describe('the pages', () => {
     for (const path of paths()) {
       const answer = await get(path, BROWSER);
       const { headers, status } = answer;
-      expect([path, status]).toEqual([path, 200]);
+      expect(status, path).toBe(200);
       expect(headers.get('content-security-policy')).toMatch(
         /^default-src 'none'; script-src 'self';/,
       );
@@ -144,7 +144,6 @@ it('and all pages are 404 if they are switched off', async () => {
     query: { ...installation.config.query, docs: false },
   });
   expect((await get('/', BROWSER, off)).status).toBe(404);
-  for (const path of paths())
-    expect([path, (await off.api.call(path)).status]).toEqual([path, 404]);
+  for (const path of paths()) expect((await off.api.call(path)).status, path).toBe(404);
   expect((await off.api.call('/openapi.json')).status).toBe(200);
 });

@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { beforeAll, expect, it } from 'vitest';
 import { runCommand, runJson } from '../admin/run-command.ts';
 import { orderEvent } from '#test/events.ts';
+import { times } from '#test/times.ts';
 import { aCoupon } from '#test/changes.ts';
 import { useQueryService } from '#test/hooks.ts';
 import type { ListBody } from '#test/api-client.ts';
@@ -32,7 +33,7 @@ it('clients that poll over a rebuild, its flip and a rollback, while events arri
   };
   let published = 0;
   const publish = async () => {
-    await installation.publish(Array.from({ length: EVENTS_AT_ONCE }, () => order(published++)));
+    await installation.publish(times(EVENTS_AT_ONCE, () => order(published++)));
     await sleep(EVENTS_EVERY_MS);
   };
   const seen = { pages: 0, notModified: 0, fallen: 0, behind: 0 };
@@ -44,9 +45,7 @@ it('clients that poll over a rebuild, its flip and a rollback, while events arri
     const { count, results } = await api.list(path, token);
     const newest = count - 1 - (page - 1) * 10;
     const shown = Math.min(10, Math.max(0, newest + 1));
-    expect(results.map(({ id }) => id)).toEqual(
-      Array.from({ length: shown }, (_, index) => `o${newest - index}`),
-    );
+    expect(results.map(({ id }) => id)).toEqual(times(shown, (index) => `o${newest - index}`));
     seen.fallen = Math.max(seen.fallen, before - count);
     if (tags.length < 2) seen.behind = Math.max(seen.behind, published - count);
     before = count;

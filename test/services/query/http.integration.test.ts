@@ -50,12 +50,6 @@ describe('malformed HTTP', () => {
   });
 });
 
-it('may have 200 header fields', async () => {
-  const fields = 'A: b\r\n'.repeat(198);
-  const answer = await raw(`GET /health HTTP/1.1\r\nHost: x\r\nConnection: close\r\n${fields}\r\n`);
-  expect(answer.status).toBe(200);
-});
-
 describe('an unusual request', () => {
   it.each([
     ['TRACE', 'TRACE /api/order/list HTTP/1.1', 405],
@@ -148,23 +142,6 @@ describe('X-Request-Id', () => {
       ].map((headers) => idFor(headers as Record<string, string>)),
     );
     expect(new Set(made).size).toBe(made.length);
-  });
-});
-
-describe('health', () => {
-  it('is ok while the servers answer', async () => {
-    const answer = await service.api.call('/health');
-    expect([answer.status, answer.json]).toEqual([200, { status: 'ok' }]);
-  });
-
-  it('gives no details when it is unavailable', async () => {
-    const { config } = service.installation;
-    await using blind = await startApp({
-      ...config,
-      redis: { ...config.redis, url: 'redis://127.0.0.1:1' },
-    });
-    const answer = await blind.api.call('/health');
-    expect([answer.status, answer.json]).toEqual([503, { status: 'unavailable' }]);
   });
 });
 

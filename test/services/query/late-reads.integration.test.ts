@@ -6,6 +6,7 @@ import { createMetrics } from '#query/metrics.ts';
 import { readConfig } from '#shared/config.ts';
 import { createLogger } from '#shared/logging.ts';
 import { useInstallation, useMade } from '#test/hooks.ts';
+import { times } from '#test/times.ts';
 import { startMongodbProxy } from '#test/server-proxies.ts';
 
 const installation = useInstallation();
@@ -44,18 +45,16 @@ it('a late read opens nothing while MongoDB answers others, and many do not eith
   await using mongodb = await connected(timeoutMs);
   const { readDeadline, ping, isAway } = mongodb;
   // Opens the connections: the first command of a new one would be late.
-  await Promise.all(Array.from({ length: 8 }, () => readDeadline(ping)));
+  await Promise.all(times(8, () => readDeadline(ping)));
   proxy.slowDown(delayMs);
-  const late = Promise.allSettled(Array.from({ length: 3 }, () => readDeadline(never)));
+  const late = Promise.allSettled(times(3, () => readDeadline(never)));
   const end = performance.now() + timeoutMs * 2;
-  const answered = Array.from({ length: 4 }, async (_, index) => {
+  const answered = times(4, async (index) => {
     await pause((index * delayMs) / 4);
     while (performance.now() < end) expect(await readDeadline(ping)).toMatchObject({ ok: 1 });
   });
   await Promise.all(answered);
-  expect((await late).map(({ status }) => status)).toEqual(
-    Array.from({ length: 3 }, () => 'rejected'),
-  );
+  expect((await late).map(({ status }) => status)).toEqual(times(3, () => 'rejected'));
   expect(await isAway()).toBe(false);
 });
 

@@ -6,7 +6,7 @@ import { useInstallation } from '#test/hooks.ts';
 import { createApiClient } from '#test/api-client.ts';
 import { eventually } from '#test/eventually.ts';
 import { DEFAULT_TIMEOUTS } from '#test/patience.ts';
-import { killAll, type ServiceProcess, startService } from '#test/service-process.ts';
+import { killAll, listening, type ServiceProcess, startService } from '#test/service-process.ts';
 import { startMongodbProxy, startRedisProxy } from '#test/server-proxies.ts';
 
 const installation = useInstallation({ oneRedis: true });
@@ -23,11 +23,11 @@ afterAll(() => killAll(processes));
 async function started(change: Record<string, string> = {}) {
   const service = startService('query', { ...installation.env, ...change });
   processes.push(service);
-  const { url, operations } = await service.logged(({ msg }) => msg === 'query service started');
-  const of = (path: string) => fetch(`${String(operations)}${path}`);
+  const { url, operations } = await listening(service);
+  const of = (path: string) => fetch(`${operations}${path}`);
   return {
-    url: String(url),
-    api: createApiClient(String(url)),
+    url,
+    api: createApiClient(url),
     lines: service.lines.map(({ msg }) => msg),
     metrics: async () => (await of('/metrics')).text(),
     live: async () => (await of('/live')).status,

@@ -4,6 +4,7 @@ import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { aCategory, aGroup, aProduct } from '#test/changes.ts';
+import { times } from '#test/times.ts';
 import { useQueryService } from '#test/hooks.ts';
 import { eventually } from '#test/eventually.ts';
 import { type TestChange } from '#test/query-service.ts';
@@ -29,8 +30,8 @@ const group = (id: string, options: object[]) => aGroup(id, { name: id, options 
 /** Creates a store whose menu repeats a few large groups in many products. */
 async function applyLarge(storeId: string, products: number, groups: number): Promise<void> {
   const of = (change: TestChange): TestChange => ({ ...change, storeId });
-  const ids = Array.from({ length: groups }, (_, index) => `g${index}`);
-  const options = Array.from({ length: 12 }, (_, index) => ({
+  const ids = times(groups, (index) => `g${index}`);
+  const options = times(12, (index) => ({
     id: `o${index}`,
     name: 'Opção',
     description: 'ã'.repeat(2_400),
@@ -39,7 +40,7 @@ async function applyLarge(storeId: string, products: number, groups: number): Pr
   await service.apply([of(category('first', 1)), of(category('second', 2))]);
   await service.apply(ids.map((id) => of(group(id, options))));
   await service.apply(
-    Array.from({ length: products }, (_, index) =>
+    times(products, (index) =>
       of(
         product(`p${String(index).padStart(4, '0')}`, {
           category_id: index % 2 === 0 ? 'first' : 'second',
@@ -123,9 +124,7 @@ describe('a menu of some 70 MB', () => {
     ]);
     for (const { products } of menu.categories) {
       for (const { option_groups: groups } of products) {
-        expect(groups.map(({ options }) => options.length)).toEqual(
-          Array.from({ length: 10 }, () => 12),
-        );
+        expect(groups.map(({ options }) => options.length)).toEqual(times(10, () => 12));
       }
     }
   });
@@ -171,9 +170,7 @@ describe('a cached menu', () => {
       ];
       const changed = changes[round % 3] ?? category('none', 1);
       await service.apply([changed]);
-      const answers = await Promise.all(
-        Array.from({ length: 8 }, () => service.api.get('/api/menu/', bearer)),
-      );
+      const answers = await Promise.all(times(8, () => service.api.get('/api/menu/', bearer)));
       for (const { json, headers } of answers) {
         const [shown] = (json as Menu).categories;
         const said = [

@@ -5,6 +5,7 @@
 import { afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { type Config, readConfig } from '#shared/config.ts';
 import { anOrder } from '#test/changes.ts';
+import { times } from '#test/times.ts';
 import { useMade, useQueryService } from '#test/hooks.ts';
 import { type Answer, TOKEN_PATH } from '#test/api-client.ts';
 import { eventually } from '#test/eventually.ts';
@@ -70,7 +71,7 @@ describe.each(OUTAGES)('Redis %s', (_how, fail) => {
     await fail(redisProxy);
     await expectUnavailable(
       [
-        ...Array.from({ length: 10 }, () => () => ask()),
+        ...times(10, () => () => ask()),
         () => ask('/api/store/info/'),
         () => ask('/api/order/list?nonsense=1'),
         askToken,
@@ -88,12 +89,12 @@ describe.each(OUTAGES)('Redis %s', (_how, fail) => {
 describe.each(OUTAGES)('MongoDB %s', (_how, fail) => {
   it('leads to 503 in time, repeatedly, even with more requests than connections', async () => {
     // Opens the connections first, so that the time covers only answers.
-    await Promise.all(Array.from({ length: 80 }, () => ask()));
+    await Promise.all(times(80, () => ask()));
     await fail(mongodbProxy);
     const etag = 'W/"x"';
     for (let round = 0; round < 2; round += 1) {
       await expectUnavailable(
-        Array.from({ length: 80 }, () => () => ask()),
+        times(80, () => () => ask()),
         { allowedMs: ALLOWED_IN_BURST_MS },
       );
       await expectUnavailable([
@@ -139,7 +140,7 @@ it('with a frozen MongoDB queued requests wait at most 1.8 times as long as the 
     mongodbProxy.freeze();
     const began = performance.now();
     const waits = await Promise.all(
-      Array.from({ length: 153 }, async () => {
+      times(153, async () => {
         expect((await patient.api.get('/api/order/list', token)).status).toBe(503);
         return performance.now() - began;
       }),

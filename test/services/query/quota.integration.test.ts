@@ -1,9 +1,10 @@
 /** The quota of a store over several instances, each in its own process. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { useQueryService } from '#test/hooks.ts';
+import { times } from '#test/times.ts';
 import { type ApiClient, createApiClient } from '#test/api-client.ts';
 import { startApp } from '#test/query-service.ts';
-import { type ServiceProcess, startService } from '#test/service-process.ts';
+import { killAll, listening, type ServiceProcess, startService } from '#test/service-process.ts';
 
 const QUOTA = 150;
 const INSTANCES = 3;
@@ -18,17 +19,11 @@ beforeAll(async () => {
     QUOTA_REQUESTS: String(QUOTA),
     QUOTA_WINDOW_SECONDS: '3600',
   };
-  processes = Array.from({ length: INSTANCES }, () => startService('query', env));
-  const started = await Promise.all(
-    processes.map(({ logged }) => logged(({ msg }) => msg === 'query service started')),
-  );
-  instances = started.map(({ url }) => createApiClient(String(url)));
+  processes = times(INSTANCES, () => startService('query', env));
+  const started = await Promise.all(processes.map(listening));
+  instances = started.map(({ url }) => createApiClient(url));
 });
-afterAll(async () => {
-  for (const { kill } of processes ?? []) kill('SIGKILL');
-  await Promise.all((processes ?? []).map(({ ended }) => ended));
-});
-
+afterAll(() => killAll(processes ?? []));
 async function newToken(store: string, client = `of-${store}`): Promise<string> {
   return service.tokenOf({ clientId: client, storeId: store });
 }
@@ -38,10 +33,7 @@ async function flood(tokens: string[], timesEach: number): Promise<Record<number
   const answers = await Promise.all(
     instances.flatMap((api) =>
       tokens.flatMap((token) =>
-        Array.from(
-          { length: timesEach },
-          async () => (await api.get('/api/store/info/', token)).status,
-        ),
+        times(timesEach, async () => (await api.get('/api/store/info/', token)).status),
       ),
     ),
   );
@@ -61,14 +53,12 @@ describe('three instances under load', () => {
   it('return to each concurrent request the remaining quota at its count', async () => {
     const token = await newToken('s4');
     const left = await Promise.all(
-      Array.from({ length: 60 }, async (_, index) => {
+      times(60, async (index) => {
         const answer = await instances[index % INSTANCES]?.get('/api/store/info/', token);
         return Number(/;r=(\d+);/.exec(answer?.headers.get('ratelimit') ?? '')?.[1]);
       }),
     );
-    expect(left.toSorted((a, b) => b - a)).toEqual(
-      Array.from({ length: 60 }, (_, index) => QUOTA - 1 - index),
-    );
+    expect(left.toSorted((a, b) => b - a)).toEqual(times(60, (index) => QUOTA - 1 - index));
   });
 
   it('do not count requests with tokens that are no longer valid, even concurrent ones', async () => {

@@ -96,7 +96,7 @@ describe('an old snapshot', () => {
       await own.start(snapshot);
       await eventually('requests pass elsewhere', () => allIsRight([service]));
       for (const name of Object.keys(FINAL_STATUS))
-        expect([name, await statusOf(other, name)]).toEqual([name, 503]);
+        expect(await statusOf(other, name), name).toBe(503);
       expect(
         (await other.api.get('/api/order/list?nonsense=1', tokens['untouched'] ?? '')).status,
       ).toBe(503);
@@ -164,25 +164,22 @@ it('changes that could not reach Redis take effect before its gate opens again, 
   // The server stays the same: only the marks show the changes.
   await proxy.cut();
   const away = { ...env, REDIS_URL: `redis://127.0.0.1:${proxy.port}` };
-  for (const args of ['keys revoke later', 'keys deactivate later-2', 'sessions revoke --token']) {
-    const { code, stderr } = await runCommand(away, args, { input: tokens['session'] ?? '' });
+  const commands = ['keys revoke later', 'keys deactivate later-2', 'sessions revoke --token'];
+  const input = tokens['session'] ?? '';
+  for (const { code, stderr } of await Promise.all(
+    commands.map((command) => runCommand(away, command, { input })),
+  )) {
     expect(code).toBe(1);
     expect(stderr).toMatch(/in MongoDB and stays, but: Redis cannot be reached at /);
   }
-
-  const seen = new Set<number>();
-  const state = { going: true };
-  const asking = Promise.all(
-    names.map(async (name) => {
-      while (state.going) seen.add(await statusOf(other, name));
-    }),
-  );
+  const stop = requestRepeatedly([other], tokens);
   await proxy.restore();
   await eventually('requests pass', async () => (await statusOf(other, 'untouched')) === 200);
-  state.going = false;
-  await asking;
-  for (const name of names) expect([name, await statusOf(other, name)]).toEqual([name, 401]);
-  expect(seen).toEqual(new Set([401, 503]));
+  const seen = await stop();
+  for (const name of names) {
+    expect(await statusOf(other, name), name).toBe(401);
+    expect(seen[name], name).toEqual(new Set([401, 503]));
+  }
   // A projector removes the marks.
   await service.startProjector();
   await eventually('nothing is pending', async () => {

@@ -215,14 +215,6 @@ describe('400 for an authenticated client', () => {
   });
 });
 
-it('the error for comma-separated scopes says that spaces separate them', async () => {
-  const { json } = await service.api.askToken('full', 'secret', `${GRANT}&scope=order,menu`);
-  expect(json).toMatchObject({
-    detail:
-      "scope must name some of the key's own: store crm order menu; spaces separate them, not commas",
-  });
-});
-
 describe('the order of checks', () => {
   it.each([
     ['the form before the client', 'full:wrong', 'scope=order', 400, 'invalid_request'],

@@ -3,19 +3,14 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { describe, expect, it } from 'vitest';
 import { aCoupon, aCustomer, aGroup, anOrder, aStore } from '#test/changes.ts';
+import { times } from '#test/times.ts';
 import { useQueryService } from '#test/hooks.ts';
 import { type Answer, remainingOf } from '#test/api-client.ts';
 import { eventually } from '#test/eventually.ts';
+import type { Changes } from '#test/follower.ts';
 import { startApp, type RunningApp } from '#test/query-service.ts';
-import { startService } from '#test/service-process.ts';
+import { listening, startService } from '#test/service-process.ts';
 import { startMongodbProxy, startRedisProxy } from '#test/server-proxies.ts';
-
-interface Changes {
-  results: { id: string; deleted: boolean }[];
-  timezone_offset: string;
-  next: string;
-  more: boolean;
-}
 
 const service = useQueryService({ oneRedis: true });
 
@@ -220,10 +215,8 @@ describe('a request that waits', () => {
   it('leaves an answer before it on its connection the time limit for reading', async () => {
     const { storeId, token } = await newStore();
     const option = (index: number) => ({ id: `${index}`, name: 'x'.repeat(200), price: '1.00' });
-    const options = Array.from({ length: 200 }, (_, index) => option(index));
-    await service.apply(
-      Array.from({ length: 100 }, (_, index) => aGroup(`g${index}`, { options }, storeId)),
-    );
+    const options = times(200, (index) => option(index));
+    await service.apply(times(100, (index) => aGroup(`g${index}`, { options }, storeId)));
     await using impatient = await startApp(service.installation.config);
     impatient.app.server.setTimeout(500);
     const ask = (path: string) =>
@@ -261,16 +254,16 @@ it('hundreds of different waits of one store, woken by one change, refuse no req
   // With the latency of production.
   const running = startService('query', { ...service.installation.env, OVERLOAD_LATENCY_MS: '' });
   try {
-    const { url, operations } = await running.logged(({ msg }) => msg === 'query service started');
+    const { url, operations } = await listening(running);
     const ask = async (path: string, bearer: string) => {
-      const response = await fetch(`${String(url)}${path}`, {
+      const response = await fetch(`${url}${path}`, {
         headers: { authorization: `Bearer ${bearer}` },
       });
       await response.text();
       return response.status;
     };
     const waiting = async () => {
-      const metrics = await (await fetch(`${String(operations)}/metrics`)).text();
+      const metrics = await (await fetch(`${operations}/metrics`)).text();
       return Number(/^store_data_waiting_requests (\d+)/m.exec(metrics)?.[1]);
     };
     await eventually('it answers', async () => (await ask('/api/order/list', token)) === 200);
@@ -279,13 +272,13 @@ it('hundreds of different waits of one store, woken by one change, refuse no req
       while (held.length < count) {
         const size = held.length + 1;
         held.push(ask(`/api/order/changes?wait=30&page_size=${size}&after=${after}`, token));
-        if (size % 10 === 0) await eventually('they wait', async () => (await waiting()) === size);
+        if (size % 25 === 0) await eventually('they wait', async () => (await waiting()) === size);
       }
       return held;
     };
     const held = await hold(400, next);
     const over = new AbortController();
-    const neighbours = Array.from({ length: 16 }, async () => {
+    const neighbours = times(16, async () => {
       const statuses: number[] = [];
       while (!over.signal.aborted) statuses.push(await ask('/api/order/list', neighbour.token));
       return statuses;

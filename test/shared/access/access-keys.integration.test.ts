@@ -167,7 +167,7 @@ describe('at the highest sequence', () => {
       const results = new Set<string>();
       for (let order = 0; order < 3; order += 1)
         results.add(await afterAllOf([first, ...shuffled()]));
-      expect([round, results.size]).toEqual([round, 1]);
+      expect(results.size, `round ${round}`).toBe(1);
       const stored = await control.keys.findOne({ _id: 'k' });
       const isLess = (scope: Scope) => first.scopes?.includes(scope);
       expect(stored?.scopes.every(isLess)).toBe(true);

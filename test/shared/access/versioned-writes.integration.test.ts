@@ -6,6 +6,7 @@ import { isDeepStrictEqual } from 'node:util';
 import type { ChainableCommander } from 'ioredis';
 import { describe, expect, it } from 'vitest';
 import { useInstallation } from '#test/hooks.ts';
+import { times } from '#test/times.ts';
 import type { AccessKey } from '#shared/access/access-keys.ts';
 import {
   publishAll,
@@ -60,7 +61,7 @@ function* interleavings(lengths: readonly number[]): Generator<number[]> {
  */
 function* members(count: number): Generator<string[]> {
   for (let bits = 0; bits < 2 ** count; bits += 1) {
-    yield Array.from({ length: count }, (_, index) =>
+    yield times(count, (index) =>
       ((bits >> index) & 1) === 0 ? 'active order' : 'active crm order',
     );
   }
@@ -133,7 +134,7 @@ async function expectHighestWins(trials: readonly Trial[]): Promise<number> {
 }
 
 function trialsOf(writers: number, held: number[]): Trial[] {
-  const versions = Array.from({ length: writers }, (_, index) => index + 1);
+  const versions = times(writers, (index) => index + 1);
   const all: Trial[] = [];
   for (const given of members(writers + 1)) {
     const writes = versions.map((version, index) => ({ version, member: given[index] ?? '' }));

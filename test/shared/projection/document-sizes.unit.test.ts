@@ -20,6 +20,7 @@ import {
 } from '#shared/read-models/search-texts.ts';
 import { RANK_TREES } from '#shared/read-models/rank-tree/trees.ts';
 import { edgeEvent, MAX_ID } from '#test/edge-events.ts';
+import { times } from '#test/times.ts';
 import { documentOf as documentOfChange } from '#shared/projection/projections/projections.ts';
 
 const MIB = 1_048_576;
@@ -73,10 +74,10 @@ describe('the texts of a search', () => {
   });
 
   it('keep a node small, although its boundaries are prefixes of names', () => {
-    const facets = Object.fromEntries(Array.from({ length: 64 }, (_, at) => [`f${at}`, 2 ** 46]));
+    const facets = Object.fromEntries(times(64, (at) => [`f${at}`, 2 ** 46]));
     for (const tree of Object.values(RANK_TREES)) {
       const boundary = 'x'.repeat(nameBytes + 1 + MAX_ID.length);
-      const parts = Array.from({ length: tree.nodeParts }, () => ({ total: 0, counts: facets }));
+      const parts = times(tree.nodeParts, () => ({ total: 0, counts: facets }));
       const node = {
         _id: nodeId(tree.name, MAX_ID, 9, boundary),
         store_id: MAX_ID,
@@ -109,16 +110,11 @@ describe('a dead letter', () => {
   it.each<[string, Partial<LogMessage>]>([
     ['is too large', { value: Buffer.alloc(10 * MIB), key: Buffer.alloc(10 * MIB) }],
     // Half a million of them fit into a mebibyte of Kafka's log.
-    [
-      'has very many headers that say nothing',
-      { headers: { '': Array.from({ length: MIB / 2 }, () => '') } },
-    ],
+    ['has very many headers that say nothing', { headers: { '': times(MIB / 2, () => '') } }],
     [
       'has very many headers of one letter',
       {
-        headers: Object.fromEntries(
-          Array.from({ length: MIB / 5 }, (_, at) => [at.toString(36), 'x']),
-        ),
+        headers: Object.fromEntries(times(MIB / 5, (at) => [at.toString(36), 'x'])),
       },
     ],
     [
@@ -137,7 +133,7 @@ describe('a command', () => {
     const settings = (events: number) => ({ ...servers, PROJECTOR_SLICE_EVENTS: String(events) });
     expect(readConfig(settings(most)).projector.sliceEvents).toBe(most);
     expect(() => readConfig(settings(most + 1))).toThrow('PROJECTOR_SLICE_EVENTS');
-    const documents = Array.from({ length: most }, () => documentId(MAX_ID, MAX_ID));
+    const documents = times(most, () => documentId(MAX_ID, MAX_ID));
     const tombstoneIds = documents.flatMap(() => [
       tombstoneId('option_group', MAX_ID, MAX_ID),
       tombstoneId('customer', MAX_ID, MAX_ID),

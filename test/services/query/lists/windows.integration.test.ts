@@ -19,7 +19,7 @@ const RECORDS = MAX_FILTERED + 600;
 /** Seconds in which everything was created or updated. */
 const SPAN = 20_000;
 const SEED = 46;
-const QUESTIONS = 60;
+const QUESTIONS = 40;
 
 afterAll(withSmallTrees(64, 8));
 const service = useQueryService();
@@ -163,6 +163,8 @@ it.each([
     `${OF_A_CUSTOMER}c1&${SINCE}&status=pending`,
     twice,
   ],
+  ['a customer with many orders', `${OF_A_CUSTOMER}walk-in`, () => twice(20)],
+  ['a late page of those', `${OF_A_CUSTOMER}walk-in&page=40`, () => twice(20)],
   [
     'a customer with many orders, by a selective filter',
     `${OF_A_CUSTOMER}walk-in&status=pending`,

@@ -46,7 +46,7 @@ describe('the OpenAPI document', () => {
           way,
         );
       if (isDescribed && !('$ref' in object))
-        expect([way, object['description']]).toEqual([way, expect.any(String)]);
+        expect(object['description'], way).toEqual(expect.any(String));
     }
   });
 
@@ -66,12 +66,12 @@ describe('the OpenAPI document', () => {
         [type].flat().includes('integer') && Number(maximum) >= 2 ** 31,
     );
     expect(wide.length).toBeGreaterThan(10);
-    for (const [way, { format }] of wide) expect([way, format]).toEqual([way, 'int64']);
+    for (const [way, { format }] of wide) expect(format, way).toBe('int64');
   });
 
   it('has a type beside each list of words, and no format of date-times in a request', () => {
     for (const [way, object] of objects(openApi)) {
-      if ('enum' in object) expect([way, object['type']]).toEqual([way, expect.anything()]);
+      if ('enum' in object) expect(object['type'], way).toEqual(expect.anything());
     }
     for (const [way, object] of objects(openApi)) {
       if (/\/parameters\/\d+$/.test(way))

@@ -5,6 +5,7 @@ import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { createMetrics } from '#query/metrics.ts';
 import { Admission, type AdmittedRequest, MAX_IN_FLIGHT } from '#query/overload/admission.ts';
 import { createLogger } from '#shared/logging.ts';
+import { times } from '#test/times.ts';
 
 const LATENCY_MS = 100;
 
@@ -56,7 +57,7 @@ function start(
     listener(request as unknown as IncomingMessage, response as unknown as ServerResponse);
     return response;
   };
-  const many = (count: number, host = 'one') => Array.from({ length: count }, () => ask(host));
+  const many = (count: number, host = 'one') => times(count, () => ask(host));
   const turns = async (count: number) => {
     for (let turn = 0; turn < count; turn += 1) await nextTurn();
   };
@@ -100,7 +101,7 @@ describe('requests of a sender with many', () => {
     ask('modest');
     const greedy = many(MAX_IN_FLIGHT, 'greedy');
     // Many in all: requests that wait so long are refused otherwise.
-    const modest = Array.from({ length: FEW / 2 }, (_, sender) => ask(`modest ${sender}`));
+    const modest = times(FEW / 2, (sender) => ask(`modest ${sender}`));
     pass(LATENCY_MS);
     end([...begun]);
     await turns(10);

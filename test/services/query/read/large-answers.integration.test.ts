@@ -2,6 +2,7 @@
 import { beforeAll, describe, expect, it } from 'vitest';
 import { COLLECTIONS, ERASURES, STAMPS } from '#shared/read-models/collections.ts';
 import { aCustomer, aGroup, anOrder, aProduct, MINIMAL } from '#test/changes.ts';
+import { times } from '#test/times.ts';
 import { useQueryService } from '#test/hooks.ts';
 import { profiled } from '#test/profiled.ts';
 import { sumOf } from '#test/query-service.ts';
@@ -18,9 +19,9 @@ beforeAll(async () => {
   for (const storeId of ['large', 'small']) {
     tokens.set(storeId, await service.tokenOf({ clientId: `key-${storeId}`, storeId }));
   }
-  const numbers = Array.from({ length: RECORDS }, (_, index) => index);
+  const numbers = times(RECORDS, (index) => index);
   // 60 KB each.
-  const options = Array.from({ length: 3 }, (_, index) => ({
+  const options = times(3, (index) => ({
     id: `o${index}`,
     name: 'x',
     price: '1.00',
@@ -64,15 +65,13 @@ describe('a product with megabytes of option groups', () => {
       tokens.get('large') ?? '',
     );
     const byId = new Map(groups.map((group) => [group['id'], group]));
-    const asked = Array.from({ length: 16 }, (_, index) => get(`${PRODUCT}p${index}`));
-    const beside = Array.from({ length: 20 }, () =>
-      get('/api/order/details/?order_id=o1', 'small'),
-    );
+    const asked = times(16, (index) => get(`${PRODUCT}p${index}`));
+    const beside = times(20, () => get('/api/order/details/?order_id=o1', 'small'));
     const answers = await Promise.all(asked);
     expect(answers.map(({ status }) => status)).toEqual(answers.map(() => 200));
     expect((await Promise.all(beside)).map(({ status }) => status)).toEqual(beside.map(() => 200));
     expect(await sumOf([service], 'store_data_mongodb_away')).toBe(0);
-    const expected = Array.from({ length: GROUPS - 1 }, (_, index) => byId.get(`g${index + 1}`));
+    const expected = times(GROUPS - 1, (index) => byId.get(`g${index + 1}`));
     for (const [index, { json }] of answers.entries()) {
       expect(json).toMatchObject({ id: `p${index}`, ean: null, created_at: null });
       expect((json as { option_groups: unknown[] }).option_groups).toEqual(expected);
@@ -103,7 +102,7 @@ describe('a product with megabytes of option groups', () => {
   it('is read for others after clients that left, before and during their answers', async () => {
     const headers = { authorization: `Bearer ${tokens.get('large') ?? ''}` };
     const leaving = new AbortController();
-    const began = Array.from({ length: 8 }, async (_, index) => {
+    const began = times(8, async (index) => {
       const answer = await fetch(`${service.url}${PRODUCT}p${index}`, {
         headers,
         signal: leaving.signal,
@@ -166,10 +165,10 @@ describe('a page of megabytes', () => {
       const reviews = await listed('/api/review/list?page_size=100');
       const names = Map.groupBy(reviews, (review) => review['customer_id']);
       expect(names.get('c0')?.map((review) => review['customer_name'])).toEqual(
-        Array.from({ length: 50 }, () => 'Ana'),
+        times(50, () => 'Ana'),
       );
       expect(names.get('c1')?.map((review) => review['customer_name'])).toEqual(
-        Array.from({ length: 50 }, () => null),
+        times(50, () => null),
       );
     }
   });

@@ -7,6 +7,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { EntityName } from '#shared/events/entities.ts';
 import { COLLECTIONS, RANK_NODES, STAMPS } from '#shared/read-models/collections.ts';
 import { aCustomer, aStore, MINIMAL } from '#test/changes.ts';
+import { times } from '#test/times.ts';
 import { useQueryService } from '#test/hooks.ts';
 import type { Answer } from '#test/api-client.ts';
 import { profiled } from '#test/profiled.ts';
@@ -65,7 +66,7 @@ function changesOf(storeId: string, records: number): TestChange[] {
   return [
     aStore(storeId, { timezone_offset }),
     ...Object.values(LISTS).flatMap((entity) =>
-      Array.from({ length: records }, (_, index) => ({
+      times(records, (index) => ({
         entity,
         storeId,
         id: `${storeId}-${index}`,
@@ -124,7 +125,7 @@ describe('MongoDB without an index hint', () => {
 
   it('reads only the orders of each customer and the stamps, whatever plans it cached before', async () => {
     await forgetPlans('order');
-    const customers = Array.from({ length: CUSTOMERS }, (_, index) => `c${index}`);
+    const customers = times(CUSTOMERS, (index) => `c${index}`);
     const asked = ['none', 'few', 'many'].flatMap((storeId) =>
       customers.map((customer) => ({ storeId, customer })),
     );
@@ -149,7 +150,7 @@ describe('MongoDB without an index hint', () => {
   });
 
   it('gets one command for several stores', async () => {
-    const stores = Array.from({ length: 40 }, (_, index) => ALL[index % ALL.length] ?? '');
+    const stores = times(40, (index) => ALL[index % ALL.length] ?? '');
     const reads = await firstPages('/api/order/list', () =>
       Promise.all(stores.map((storeId) => ask(storeId, '/api/order/list'))),
     );
@@ -204,7 +205,7 @@ describe('concurrent requests', () => {
   });
 
   it('get the page size that each asked for, where all sizes show the same products', async () => {
-    const sizes = Array.from({ length: 20 }, (_, index) => index + 20);
+    const sizes = times(20, (index) => index + 20);
     for (let round = 0; round < 5; round += 1) {
       const answers = await Promise.all(
         sizes.map((size) => ask('few', `/api/product/list?page_size=${size}`)),
@@ -228,8 +229,8 @@ describe('concurrent requests', () => {
 });
 
 it('a page of more than 16 MiB is answered, like concurrent requests of other stores', async () => {
-  const addresses = Array.from({ length: 50 }, () => ({ reference: '😀'.repeat(4_500) }));
-  const ids = Array.from({ length: 20 }, (_, index) => `large-${10 + index}`);
+  const addresses = times(50, () => ({ reference: '😀'.repeat(4_500) }));
+  const ids = times(20, (index) => `large-${10 + index}`);
   // As many as fit into a Kafka batch.
   for (const first of [0, 5, 10, 15]) {
     const some = ids.slice(first, first + 5);
@@ -241,7 +242,7 @@ it('a page of more than 16 MiB is answered, like concurrent requests of other st
   for (const query of ['', '', '?updated_from=2000-01-01T00:00:00']) {
     const [large, ...neighbours] = await Promise.all([
       service.api.list(path + query, tokens.get('large') ?? ''),
-      ...Array.from({ length: 6 }, async () => shown(await ask('some', path))),
+      ...times(6, async () => shown(await ask('some', path))),
     ]);
     expect(large.results.map(({ id }) => id)).toEqual(ids);
     expect(neighbours).toEqual(neighbours.map(() => some));

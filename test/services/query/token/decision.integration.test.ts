@@ -61,41 +61,6 @@ async function sessionsOf(storeId: string): Promise<number> {
 const command = (...args: string[]) =>
   runJson<{ client_secret?: string }>(service.installation.env, args);
 
-describe('a key', () => {
-  it('gets only its scopes, and no session if it is refused', async () => {
-    await service.setKey({ clientId: 'narrow', storeId: 'narrow', scopes: ['order'] });
-    await expectWarm('narrow');
-    const before = await sessionsOf('narrow');
-    expect(before).toBe(2);
-    const form = 'grant_type=client_credentials&scope=';
-    expect(await ask('narrow', 'secret', `${form}crm`)).toEqual(both(400, 'invalid_scope'));
-    expect(await ask('narrow', 'secret', `${form}+`)).toEqual(both(400, 'invalid_scope'));
-    expect(await ask('narrow', 'secret', 'grant_type=password')).toEqual(
-      both(400, 'unsupported_grant_type'),
-    );
-    expect(await ask('narrow', 'wrong', `${form}order`)).toEqual(both(401, 'invalid_client'));
-    expect(await sessionsOf('narrow')).toBe(before);
-    expect(await ask('narrow', 'secret', `${form}order`)).toEqual(both(200, 'order'));
-    expect(await sessionsOf('narrow')).toBe(before + 2);
-  });
-
-  it('is found only by its own id, and no text of its record works as a secret', async () => {
-    await service.setKey({
-      clientId: 'revoked order',
-      storeId: 'revoked',
-      secrets: ['one', 'two'],
-    });
-    await expectWarm('revoked order', 'one');
-    await expectWarm('revoked order', 'two');
-    for (const secret of ['', 'revoked', service.installation.environment, 'one two']) {
-      expect(await ask('revoked order', secret)).toEqual(both(401, 'invalid_client'));
-    }
-    for (const clientId of ['revoked', 'order', 'revoked order ', 'x'.repeat(5_000)]) {
-      expect(await ask(clientId, 'one')).toEqual(both(401, 'invalid_client'));
-    }
-  });
-});
-
 describe('the next request at every instance respects', () => {
   it('the deadline of an old secret, although no record changes then', async () => {
     await warm('ending');

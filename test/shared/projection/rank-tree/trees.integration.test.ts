@@ -8,6 +8,7 @@ import { nameKey } from '#shared/read-models/rank-tree/keys.ts';
 import type { LeafTexts, RankNode } from '#shared/read-models/rank-tree/nodes.ts';
 import { bytesOfTexts } from '#shared/read-models/search-texts.ts';
 import { aCustomer, gone } from '#test/changes.ts';
+import { times } from '#test/times.ts';
 import { useInstallation } from '#test/hooks.ts';
 import { eventually } from '#test/eventually.ts';
 import { emptyReadModels } from '#test/read-models.ts';
@@ -86,7 +87,7 @@ describe('rank trees', () => {
         fc.asyncProperty(lengths, async (all) => {
           const db = await freshDatabase();
           const slices = all.map((slice) => slice.map(({ id, length }) => named(id, length)));
-          const first = Array.from({ length: 80 }, (_, id) => named(id, id % 41));
+          const first = times(80, (id) => named(id, id % 41));
           await apply(db, [first, ...slices], (index) => index === 2);
           expect(await verify(db)).toEqual([]);
           const within = async () => {
@@ -114,7 +115,7 @@ describe('rank trees', () => {
   });
 
   it('write few documents if a customer goes whose name is the beginning of a node, and keep no part of that name', async () => {
-    const left = Array.from({ length: 50 }, (_, id) => {
+    const left = times(50, (id) => {
       // Two letters that many share.
       const name = String.fromCodePoint(97 + (id % 20), 97 + ((id * 7) % 26)) + id;
       return { name, key: nameKey(name, `c${id}`), change: customer(id, name) };
@@ -171,7 +172,7 @@ describe('rank trees', () => {
 
   it('are rebuilt from the records if a node is missing', async () => {
     const db = await freshDatabase();
-    const people = Array.from({ length: 60 }, (_, id) => customer(id, `nome ${id % 7}`));
+    const people = times(60, (id) => customer(id, `nome ${id % 7}`));
     await apply(db, [people.slice(0, 50)]);
     const nodes = db.collection<RankNode>(RANK_NODES);
     await nodes.deleteOne({ _id: /^customer\/s1\/0\/./ });
