@@ -15,13 +15,7 @@ import { anOrder } from '#test/changes.ts';
 import { useQueryService } from '#test/hooks.ts';
 import { eventually } from '#test/eventually.ts';
 import { prepared, settled } from '../clients/programs.ts';
-import {
-  installPython,
-  installTypeScript,
-  packPython,
-  packTypeScript,
-  pythonTools,
-} from '../deploy/clients/packed.ts';
+import { installPython, installTypeScript, pythonTools } from '../deploy/clients/packed.ts';
 
 const run = promisify(execFile);
 const EXAMPLES = join(import.meta.dirname, '../../docs/examples');
@@ -139,12 +133,7 @@ async function follows(
 }
 
 it.concurrent('follow-orders in Python', { timeout: LIMIT_MS }, async (context) => {
-  const PYTHONPATH = join(folder, 'packages');
-  await installPython(
-    'python3',
-    await packPython(await prepared(tools, context), folder),
-    PYTHONPATH,
-  );
+  const PYTHONPATH = await installPython(await prepared(tools, context));
   await follows('python', 'python3', [join(EXAMPLES, 'follow-orders/python/follow.py')], {
     PYTHONPATH,
   });
@@ -152,7 +141,7 @@ it.concurrent('follow-orders in Python', { timeout: LIMIT_MS }, async (context) 
 
 it.concurrent('follow-orders in TypeScript', { timeout: LIMIT_MS }, async () => {
   const project = join(folder, 'project');
-  await installTypeScript(await packTypeScript(folder), project);
+  await installTypeScript(project);
   await cp(join(EXAMPLES, 'follow-orders/typescript/follow.ts'), join(project, 'follow.ts'));
   await follows(
     'typescript',

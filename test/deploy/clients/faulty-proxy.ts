@@ -27,8 +27,6 @@ export interface Passed {
   retryAfter: number;
 }
 
-export type FaultyProxy = Awaited<ReturnType<typeof startFaultyProxy>>;
-
 export const FAULTS = {
   none: async ({ response, ask }) => send(response, await ask()),
   /** Never answers. */
@@ -67,10 +65,12 @@ function send(response: ServerResponse, { status, headers, body }: Answer): void
     .end(body);
 }
 
-/** @param target of the API; `retarget` names another one. */
-export async function startFaultyProxy(target: string) {
-  let url = target;
-  const waiting: Record<'data' | 'token', Fault[]> = { data: [], token: [] };
+/** The faults of requests for data and for tokens, one after the other. */
+export type Faults = Partial<Record<'data' | 'token', Fault[]>>;
+
+/** @param api its address. */
+export async function startFaultyProxy(api: string, { data = [], token = [] }: Faults) {
+  const waiting = { data: [...data], token: [...token] };
   const passed: Passed[] = [];
   const server = createServer((request, response) => void pass(request, response));
 
@@ -103,7 +103,7 @@ export async function startFaultyProxy(target: string) {
         ...others,
         'accept-encoding': 'identity',
       };
-      const answer = await fetch(`${url}${path}`, { method, headers: sent, body });
+      const answer = await fetch(`${api}${path}`, { method, headers: sent, body });
       const given = [...answer.headers].filter(
         ([name]) => !/^(?:connection|keep-alive|transfer-encoding)$/.test(name),
       );
@@ -128,14 +128,7 @@ export async function startFaultyProxy(target: string) {
   return {
     url: `http://127.0.0.1:${port}`,
     passed,
-    /** Forgets what passed, and causes these faults, one a request. */
-    begin(faults: Partial<typeof waiting> = {}): void {
-      passed.length = 0;
-      waiting.data = faults.data ?? [];
-      waiting.token = faults.token ?? [];
-    },
-    retarget: (other: string) => void (url = other),
-    async close(): Promise<void> {
+    async [Symbol.asyncDispose](): Promise<void> {
       server.closeAllConnections();
       server.close();
       await once(server, 'close');
