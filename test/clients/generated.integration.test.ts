@@ -16,7 +16,7 @@ import { findOnPath } from '#local/stack/program.ts';
 import { aProduct, MINIMAL } from '#test/changes.ts';
 import { openApi } from '#test/documented.ts';
 import { useQueryService } from '#test/hooks.ts';
-import { javaWith } from '#test/java-packages.ts';
+import { javaWith, QUICK } from '#test/java-packages.ts';
 import { installPythonPackages } from '#test/python-packages.ts';
 import { type Program, prepared, settled } from './programs.ts';
 
@@ -170,7 +170,7 @@ describe('a client of', () => {
         'dependencies of a generated Java client 7.25.0',
         7_000_000,
       );
-      return { javac, generator, file, jars: args[1] ?? '' };
+      return { javac, generator, file, jars: args.at(-1) ?? '' };
     };
     await make(context, fetchTools, async ({ javac, generator, file, jars }, into) => {
       const options = ['generate', '-g', 'java', '-i', DOCUMENT, '-o', into];
@@ -186,12 +186,11 @@ describe('a client of', () => {
         .filter((name) => name.endsWith('.java'))
         .map((name) => join(into, 'src/main/java', name));
       const classes = join(into, 'classes');
-      await run(
-        javac,
-        ['-nowarn', '-d', classes, '-cp', jars, ...files, join(GENERATED, 'java/Walk.java')],
-        OUTPUT,
-      );
-      return { file, args: ['-cp', `${classes}${delimiter}${jars}`, 'Walk'], cwd: into, env: {} };
+      const compile = [...QUICK.map((option) => `-J${option}`), '-nowarn', '-d', classes];
+      const program = join(GENERATED, 'java/Walk.java');
+      await run(javac, [...compile, '-cp', jars, ...files, program], OUTPUT);
+      const path = `${classes}${delimiter}${jars}`;
+      return { file, args: [...QUICK, '-cp', path, 'Walk'], cwd: into, env: {} };
     });
   });
 
