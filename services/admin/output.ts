@@ -79,8 +79,8 @@ const MIN_FILL = 16;
 export function tableOf<R>(
   rows: readonly R[],
   columns: readonly Column<R>[],
-  // A pipe has no width.
-  width = process.stdout.columns ?? 80,
+  // A pipe has no width, and a terminal that does not know its own says 0.
+  width = process.stdout.columns || 80,
 ): string {
   const described = columns.map((column) =>
     typeof column === 'string' ? ([column.toUpperCase(), column] as const) : column,
@@ -217,7 +217,7 @@ export class ProgressLine {
     if (now - this.#shownAt < this.everyMs) return;
     this.#shownAt = now;
     if (this.#output.isTTY) {
-      this.#output.write(`\r${text.slice(0, (this.#output.columns ?? 80) - 1)}\u001B[K`);
+      this.#output.write(`\r${text.slice(0, (this.#output.columns || 80) - 1)}\u001B[K`);
       this.#isShown = true;
     } else {
       this.#output.write(`${text}\n`);

@@ -78,7 +78,8 @@ export const MUTATIONS: readonly Mutation[] = [
     file: 'services/query/read/page.ts',
     replace: 'Math.min((page - 1) * pageSize, MAX_SKIPPED)',
     by: 'Math.min(Math.max(0, (page - 1) * pageSize - (page > 3 ? 1 : 0)), MAX_SKIPPED)',
-    tests: ['test/services/query/lists.integration.test.ts', 'test/model.integration.test.ts'],
+    // The model's random questions find it in most runs.
+    tests: ['test/services/query/rank-tree/by-rank.integration.test.ts'],
   },
   {
     fault: 'a count of a range leaves out its lower bound',

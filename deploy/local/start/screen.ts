@@ -35,7 +35,8 @@ export function createScreen(
 function terminal(output: Output): Screen {
   let wanted: readonly string[] = [];
   let drawn: readonly string[] = [];
-  const columns = () => output.columns ?? 80;
+  // A terminal that does not know its size says 0.
+  const columns = () => output.columns || 80;
   // After the terminal got narrower, drawn lines take more rows.
   const erase = () => {
     const rows = drawn.reduce(
@@ -47,7 +48,7 @@ function terminal(output: Output): Screen {
   const draw = (line = '') => {
     const before = erase();
     // A line as wide as the terminal, or one more than its rows, would scroll.
-    drawn = wanted.slice(0, (output.rows ?? 24) - 1).map((text) => text.slice(0, columns() - 1));
+    drawn = wanted.slice(0, (output.rows || 24) - 1).map((text) => text.slice(0, columns() - 1));
     output.write(`${BEGIN}${before}${line}${drawn.map((text) => `${text}\n`).join('')}${END}`);
   };
   output.on('resize', () => draw());

@@ -170,7 +170,7 @@ export class SharedReads {
     }
     const read =
       (this.#readsByKind.get(kind) as ReadOne<R, T> | undefined) ??
-      batched((requests) => readMany(this.source, requests), limits, keyOf);
+      batched<R, T>((requests) => readMany(this.source, requests), limits, keyOf);
     this.#readsByKind.set(kind, read);
     return view.withDeadline((signal) => read(request, signal));
   }

@@ -114,6 +114,14 @@ test('a resized terminal shows each line once', async () => {
   expect(await terminal.rows()).toEqual([...block, ...lines]);
 });
 
+test('a terminal that does not know its size is written as one of 80 columns and 24 rows', async () => {
+  const terminal = testTerminal(80, 24);
+  const screen = createScreen({ ...terminal.output, columns: 0, rows: 0 });
+  const lines = ['a'.repeat(90), 'b'];
+  for (let time = 0; time < 3; time += 1) screen.live(lines);
+  expect(await terminal.rows()).toEqual(['a'.repeat(79), 'b']);
+});
+
 test.each([
   ['elsewhere', false, false],
   ['on a terminal that is to stay plain', true, true],
