@@ -5,7 +5,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type Chance, chanceOf } from '#local/simulator/random.ts';
 import { KILL_IN_TRANSACTION } from '#test/killed-in-transaction.ts';
-import type { Tally } from './episode.ts';
+import type { Tally } from './tally.ts';
 import type { MongodbFaults } from './mongodb-faults.ts';
 import { startService, type ServiceProcess } from '#test/service-process.ts';
 

@@ -26,6 +26,7 @@ import { ChangesFollowers } from './changes-followers.ts';
 import { DisturbedProjectors } from './disturbance.ts';
 import type { MongodbFaults } from './mongodb-faults.ts';
 import { poison } from './poison.ts';
+import type { Tally } from './tally.ts';
 import { inSomeForm, Traffic, untilPartitions } from './traffic.ts';
 
 const QUESTIONS = 150;
@@ -43,29 +44,6 @@ export interface EpisodeOptions {
   say: (line: string) => void;
   mongodb: MongodbFaults | null;
 }
-
-/** What was done and compared: `found` answers held records, `copies` are of change feeds. */
-export const NOTHING = {
-  answers: 0,
-  found: 0,
-  rounds: 0,
-  events: 0,
-  poison: 0,
-  kills: 0,
-  killsInTransactions: 0,
-  freezes: 0,
-  stepDowns: 0,
-  overloads: 0,
-  rebuilds: 0,
-  rollbacks: 0,
-  topicsGrown: 0,
-  copies: 0,
-  transactions: 0,
-  aborted: 0,
-  rawBatches: 0,
-  poisonBatches: 0,
-};
-export type Tally = typeof NOTHING;
 
 /** The options of questions in a round. */
 interface Asked {

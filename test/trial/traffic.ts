@@ -20,7 +20,7 @@ import {
   type RecordToEncode,
 } from '#test/record-batches.ts';
 import { withAdmin } from '#test/topics.ts';
-import type { Tally } from './episode.ts';
+import type { Tally } from './tally.ts';
 import { poison } from './poison.ts';
 
 const MIB = 1_048_576;

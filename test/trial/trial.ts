@@ -1,5 +1,6 @@
 /** The randomized trial: runs episodes until its time is over. */
-import { type EpisodeOptions, NOTHING, playEpisode, type Tally } from './episode.ts';
+import { type EpisodeOptions, playEpisode } from './episode.ts';
+import { NOTHING, type Tally } from './tally.ts';
 
 export interface TrialOptions {
   seed: number;
