@@ -125,30 +125,28 @@ async function rollBack({ api }: Proof): Promise<void> {
 }
 
 async function retryLetters({ api, stream }: Proof): Promise<void> {
-  for (let index = 0; index < RETRIED_LETTERS; index += 1) {
-    const change = stream.makeOrder(`order-letter-${index % 3}`, 'a dead letter that was retried');
-    await retryAsLetter(api, change);
-    stream.note(change);
-    // Later rebuilds read the log, not the letters.
-    await api.publish([change]);
-  }
+  const changes = Array.from({ length: RETRIED_LETTERS }, (_, index) =>
+    stream.makeOrder(`order-letter-${index % 3}`, 'a dead letter that was retried'),
+  );
+  await retryAsLetters(api, changes);
+  for (const change of changes) stream.note(change);
+  // Later rebuilds read the log, not the letters.
+  await api.publish(changes);
 }
 
 /** Above the offsets of the messages that a proof publishes. */
 const FIRST_OFFSET = 1_000_000;
 
-/**
- * Stores the change as a dead letter, and retries it, as after a release that could not apply it.
- */
-async function retryAsLetter(api: Api.StoreData, change: StreamChange): Promise<void> {
+/** Stores changes as dead letters, and retries them, as after a release that could not apply them. */
+async function retryAsLetters(api: Api.StoreData, changes: StreamChange[]): Promise<void> {
   const { environment, settings } = api.connection;
   const config = readConfig(settings);
   await using mongodb = createWriterClient(config, 'store-data-testing');
   const live = await findLiveGeneration(new Databases(config.namePrefix, mongodb), environment);
   if (live === null) throw new Error(`${environment} has no generation`);
-  const letter = letterOf(change, environment);
-  await lettersIn(live.db).insertOne(letter);
-  await operate(api, 'dead-letters', 'retry', letter._id);
+  const letters = changes.map((change) => letterOf(change, environment));
+  await lettersIn(live.db).insertMany(letters);
+  await operate(api, 'dead-letters', 'retry', ...letters.map(({ _id }) => _id));
 }
 
 export function letterOf(change: StreamChange, environment: string): DeadLetter {

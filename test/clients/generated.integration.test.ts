@@ -3,20 +3,18 @@
  * and after a release that adds fields (a proxy adds one to every object).
  */
 import { execFile } from 'node:child_process';
-import { once } from 'node:events';
-import { cp, mkdir, mkdtemp, readdir, rm } from 'node:fs/promises';
-import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
-import { tmpdir } from 'node:os';
+import { cp, mkdir, mkdtemp, readdir } from 'node:fs/promises';
 import { delimiter, join } from 'node:path';
 import { promisify } from 'node:util';
-import { afterAll, beforeAll, describe, expect, it, type TestContext } from 'vitest';
+import { beforeAll, describe, expect, it, type TestContext } from 'vitest';
 import { cacheFolder } from '#local/stack/fetch.ts';
 import { findOnPath } from '#local/stack/program.ts';
 import { aProduct, MINIMAL } from '#test/changes.ts';
 import { openApi } from '#test/documented.ts';
-import { useQueryService } from '#test/hooks.ts';
-import { javaWith } from '#test/java-packages.ts';
+import { useFolder } from '#test/folder.ts';
+import { useMade, useQueryService } from '#test/hooks.ts';
+import { send, startHttpProxy } from '#test/http-proxy.ts';
+import { javaWith, QUICK } from '#test/java-packages.ts';
 import { installPythonPackages } from '#test/python-packages.ts';
 import { type Program, prepared, settled } from './programs.ts';
 
@@ -30,8 +28,20 @@ const OUTPUT = { maxBuffer: 64 * 1_048_576 };
 const say = (line: string) => void process.stderr.write(`${line}\n`);
 
 const service = useQueryService();
-let folder: string;
-let proxy: { url: string; close: () => void };
+const folder = useFolder();
+/** Adds a field to every object of an answer. Numbers stay as they are written. */
+const proxy = useMade(() =>
+  startHttpProxy(
+    service.url,
+    async ({ response, ask }) => {
+      const answer = await ask();
+      const added = '{"of_the_next_release":{"a":[1,"b"]},';
+      const body = answer.body.toString().replaceAll(/\{(?=")/g, added);
+      send(response, { ...answer, body });
+    },
+    '/prod',
+  ),
+);
 
 const CREDENTIALS = { CLIENT_ID: 'generated', CLIENT_SECRET: 'secret' };
 const FACTS = {
@@ -45,7 +55,6 @@ const FACTS = {
 };
 
 beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'store-data-generated-'));
   await service.setKey({ clientId: 'generated' });
   const { coupon, order, category } = MINIMAL;
   await service.apply([
@@ -64,41 +73,9 @@ beforeAll(async () => {
     { entity: 'category', storeId: 's1', id: 'k1', data: category },
     aProduct('p1', { category_id: 'k1', active: true }),
   ]);
-  proxy = await startProxy(service.url);
-});
-afterAll(async () => {
-  proxy?.close();
-  await rm(folder, { recursive: true, force: true });
 });
 
-/** Adds a field to every object of an answer. Numbers stay as they are written. */
-async function startProxy(target: string) {
-  const server = createServer((request, response) => {
-    void (async () => {
-      const { host: _host, 'accept-encoding': _encoding, ...headers } = request.headers;
-      const body = request.method === 'POST' ? Buffer.concat(await request.toArray()) : null;
-      const answer = await fetch(`${target}${request.url?.replace(/^\/prod/, '')}`, {
-        method: request.method ?? 'GET',
-        headers: headers as Record<string, string>,
-        body,
-      });
-      const text = (await answer.text()).replaceAll(
-        /\{(?=")/g,
-        '{"of_the_next_release":{"a":[1,"b"]},',
-      );
-      response.writeHead(answer.status, {
-        'content-type': answer.headers.get('content-type') ?? '',
-      });
-      response.end(text);
-    })();
-  });
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
-  return { url: `http://127.0.0.1:${port}`, close: () => server.close() };
-}
-
-/** Walks directly, and through the proxy. */
+/** Walks directly, and through the proxy, whose address has a path like that of a gateway. */
 async function walk({ file, args, cwd, env }: Program): Promise<void> {
   for (const url of [service.url, proxy.url]) {
     const given = {
@@ -170,7 +147,7 @@ describe('a client of', () => {
         'dependencies of a generated Java client 7.25.0',
         7_000_000,
       );
-      return { javac, generator, file, jars: args[1] ?? '' };
+      return { javac, generator, file, jars: args.at(-1) ?? '' };
     };
     await make(context, fetchTools, async ({ javac, generator, file, jars }, into) => {
       const options = ['generate', '-g', 'java', '-i', DOCUMENT, '-o', into];
@@ -186,12 +163,11 @@ describe('a client of', () => {
         .filter((name) => name.endsWith('.java'))
         .map((name) => join(into, 'src/main/java', name));
       const classes = join(into, 'classes');
-      await run(
-        javac,
-        ['-nowarn', '-d', classes, '-cp', jars, ...files, join(GENERATED, 'java/Walk.java')],
-        OUTPUT,
-      );
-      return { file, args: ['-cp', `${classes}${delimiter}${jars}`, 'Walk'], cwd: into, env: {} };
+      const compile = [...QUICK.map((option) => `-J${option}`), '-nowarn', '-d', classes];
+      const program = join(GENERATED, 'java/Walk.java');
+      await run(javac, [...compile, '-cp', jars, ...files, program], OUTPUT);
+      const path = `${classes}${delimiter}${jars}`;
+      return { file, args: [...QUICK, '-cp', path, 'Walk'], cwd: into, env: {} };
     });
   });
 
@@ -291,8 +267,7 @@ describe('a client of', () => {
           return { file: process.execPath, args, cwd: into, env: {} };
         };
         const { file, args, cwd } = program('use.ts');
-        // Behind a gateway whose address has a path.
-        const env = { ...process.env, ...CREDENTIALS, BASE_URL: `${proxy.url}/prod` };
+        const env = { ...process.env, ...CREDENTIALS, BASE_URL: proxy.url };
         expect((await run(file, args, { cwd, env })).stdout).toMatch(/^\d+ orders: [\d.]+/);
         return program('walk.ts');
       });

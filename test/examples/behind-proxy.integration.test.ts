@@ -4,24 +4,18 @@
  */
 import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { cp, mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { createServer, request as sendRequest } from 'node:http';
-import type { AddressInfo } from 'node:net';
-import { tmpdir } from 'node:os';
+import { cp, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { beforeAll, expect, it } from 'vitest';
 import { anOrder } from '#test/changes.ts';
-import { useQueryService } from '#test/hooks.ts';
+import { useFolder } from '#test/folder.ts';
+import { useMade, useQueryService } from '#test/hooks.ts';
+import { send, startHttpProxy } from '#test/http-proxy.ts';
 import { eventually } from '#test/eventually.ts';
 import { prepared, settled } from '../clients/programs.ts';
-import {
-  installPython,
-  installTypeScript,
-  packPython,
-  packTypeScript,
-  pythonTools,
-} from '../deploy/clients/packed.ts';
+import { installPython, installTypeScript, pythonTools } from '../deploy/clients/packed.ts';
 
 const run = promisify(execFile);
 const EXAMPLES = join(import.meta.dirname, '../../docs/examples');
@@ -31,66 +25,39 @@ const CUT_MS = 8_000;
 const LIMIT_MS = 400_000;
 
 const service = useQueryService();
-let folder: string;
-let gateway: Awaited<ReturnType<typeof startGateway>>;
+const folder = useFolder();
+const gateway = useMade(startGateway);
 
 beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'store-data-examples-'));
-  await writeFile(join(folder, '.netrc'), 'machine 127.0.0.1 login somebody password else\n', {
-    mode: 0o600,
-  });
+  const netrc = 'machine 127.0.0.1 login somebody password else\n';
+  await writeFile(join(folder, '.netrc'), netrc, { mode: 0o600 });
   await service.setKey({ clientId: 'example' });
   await service.apply([anOrder('o1')]);
-  gateway = await startGateway(service.url);
-});
-afterAll(async () => {
-  gateway?.close();
-  await rm(folder, { recursive: true, force: true });
 });
 
 /** Knows the API below `/prod` alone, and answers 504 where it takes longer. */
-async function startGateway(target: string) {
-  const answers: { client: string; path: string; wait: number; status: number }[] = [];
-  const server = createServer((request, response) => {
-    const url = new URL(request.url ?? '', 'http://gateway');
-    const client = request.headers['user-agent'] ?? '';
-    const end = (status: number) => {
-      const wait = Number(url.searchParams.get('wait') ?? 0);
+async function startGateway() {
+  const answers: { client: string; wait: number; status: number }[] = [];
+  const proxy = await startHttpProxy(
+    service.url,
+    async ({ request, response, ask }) => {
+      const { searchParams, pathname } = new URL(request.url ?? '', 'http://gateway');
+      const isKnown = pathname.startsWith('/prod/');
+      const late = { status: 504, headers: {}, body: 'upstream request timeout' };
+      const answer = isKnown
+        ? await Promise.race([ask(), sleep(CUT_MS, late)])
+        : { status: 404, headers: {}, body: 'no route' };
+      const { 'user-agent': agent = '' } = request.headers;
       answers.push({
-        client: client.endsWith('python') ? 'python' : 'typescript',
-        path: url.pathname,
-        wait,
-        status,
+        client: agent.endsWith('python') ? 'python' : 'typescript',
+        wait: Number(searchParams.get('wait') ?? 0),
+        status: answer.status,
       });
-    };
-    if (!url.pathname.startsWith('/prod/')) {
-      end(404);
-      response.writeHead(404).end('no route');
-      return;
-    }
-    const { method, headers } = request;
-    const outgoing = sendRequest(
-      `${target}${request.url?.slice('/prod'.length)}`,
-      { method, headers },
-      (incoming) => {
-        clearTimeout(timer);
-        end(incoming.statusCode ?? 0);
-        response.writeHead(incoming.statusCode ?? 500, incoming.headers);
-        incoming.pipe(response);
-      },
-    );
-    const timer = setTimeout(() => {
-      end(504);
-      outgoing.destroy();
-      response.writeHead(504).end('upstream request timeout');
-    }, CUT_MS);
-    outgoing.on('error', () => response.destroy());
-    request.pipe(outgoing);
-  });
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
-  return { url: `http://127.0.0.1:${port}/prod`, answers, close: () => server.close() };
+      send(response, answer);
+    },
+    '/prod',
+  );
+  return { ...proxy, answers };
 }
 
 async function follows(
@@ -139,12 +106,7 @@ async function follows(
 }
 
 it.concurrent('follow-orders in Python', { timeout: LIMIT_MS }, async (context) => {
-  const PYTHONPATH = join(folder, 'packages');
-  await installPython(
-    'python3',
-    await packPython(await prepared(tools, context), folder),
-    PYTHONPATH,
-  );
+  const PYTHONPATH = await installPython(await prepared(tools, context));
   await follows('python', 'python3', [join(EXAMPLES, 'follow-orders/python/follow.py')], {
     PYTHONPATH,
   });
@@ -152,7 +114,7 @@ it.concurrent('follow-orders in Python', { timeout: LIMIT_MS }, async (context) 
 
 it.concurrent('follow-orders in TypeScript', { timeout: LIMIT_MS }, async () => {
   const project = join(folder, 'project');
-  await installTypeScript(await packTypeScript(folder), project);
+  await installTypeScript(project);
   await cp(join(EXAMPLES, 'follow-orders/typescript/follow.ts'), join(project, 'follow.ts'));
   await follows(
     'typescript',

@@ -6,13 +6,7 @@ import type { FollowerNotProven } from '../../deploy/testing/api.d.ts';
 import { proveFollower } from '../../deploy/testing/index.ts';
 import { useFolder } from '#test/folder.ts';
 import { prepared, settled } from '../clients/programs.ts';
-import {
-  installPython,
-  installTypeScript,
-  packPython,
-  packTypeScript,
-  pythonTools,
-} from '../deploy/clients/packed.ts';
+import { installPython, installTypeScript, pythonTools } from '../deploy/clients/packed.ts';
 
 const EXAMPLE = join(import.meta.dirname, '../../docs/examples/follow-orders');
 const folder = useFolder();
@@ -31,7 +25,7 @@ export function describeProof(changes: number): void {
     () => {
       it('accepts the TypeScript example', { timeout: LIMIT_MS }, async () => {
         const project = join(folder, 'typescript-example');
-        await installTypeScript(await packTypeScript(folder), project);
+        await installTypeScript(project);
         await cp(join(EXAMPLE, 'typescript/follow.ts'), join(project, 'follow.ts'));
         const command = [
           process.execPath,
@@ -42,9 +36,7 @@ export function describeProof(changes: number): void {
       });
 
       it('accepts the Python example', { timeout: LIMIT_MS }, async (context) => {
-        const wheel = await packPython(await prepared(tools, context), folder);
-        const PYTHONPATH = join(folder, 'packages');
-        await installPython('python3', wheel, PYTHONPATH);
+        const PYTHONPATH = await installPython(await prepared(tools, context));
         const command = ['python3', join(EXAMPLE, 'python/follow.py')];
         const env = { PYTHONPATH, PYTHONDONTWRITEBYTECODE: '1' };
         expect(await proveFollower({ command, env, changes })).toMatchObject({ changes, ...RIGHT });

@@ -32,31 +32,10 @@ export interface TrialOptions {
   stores?: number;
 }
 
-export interface Trial {
-  installation: Installation;
-  /** The environment with the disturbed projectors. */
-  disturbed: string;
-  start: (settings?: Record<string, string>) => ServiceProcess;
-  /** Starts a projector that kills itself before it commits its n-th transaction. */
-  startKilled: (transaction: number) => ServiceProcess;
-  /**
-   * Waits until each of the first partitions (all by default) advances.
-   * @returns the milliseconds.
-   */
-  untilAdvanced: (partitions?: number) => Promise<number>;
-  /** The positions of the partitions' checkpoints; 0 for a missing one. */
-  positions: () => Promise<number[]>;
-  /**
-   * Stops publishing, waits until everything is applied, and compares documents, counts, stamps,
-   * trees, versions, and the log. Notes the figures and asserts their bounds, which are longer on a
-   * busy machine.
-   */
-  conclude: (results: Omit<Result, 'events'>[]) => Promise<void>;
-  close: () => Promise<void>;
-}
+export type Trial = Awaited<ReturnType<typeof startTrial>>;
 
 /** Makes the installation and starts publishing. */
-export async function startTrial(options: TrialOptions = {}): Promise<Trial> {
+export async function startTrial(options: TrialOptions = {}) {
   const partitions = options.partitions ?? 3;
   const installation = await createInstallation({
     environments: 2,
@@ -85,9 +64,16 @@ export async function startTrial(options: TrialOptions = {}): Promise<Trial> {
   };
   return {
     installation,
+    /** The environment with the disturbed projectors. */
     disturbed,
-    start: (settings) => noted(startService('projector', { ...env, ...settings })),
-    startKilled: (transaction) => noted(startKilledProjector(env, transaction)),
+    start: (settings: Record<string, string> = {}) =>
+      noted(startService('projector', { ...env, ...settings })),
+    /** Starts a projector that kills itself before it commits its n-th transaction. */
+    startKilled: (transaction: number) => noted(startKilledProjector(env, transaction)),
+    /**
+     * Waits until each of the first partitions (all by default) advances.
+     * @returns the milliseconds.
+     */
     untilAdvanced: (count = partitions) =>
       untilAdvanced(installation, disturbed, count).catch((error: unknown) => {
         const last = services
@@ -95,8 +81,14 @@ export async function startTrial(options: TrialOptions = {}): Promise<Trial> {
           .map(({ lines }) => lines.slice(-10).map((line) => JSON.stringify(line)));
         throw new Error([String(error), ...last.map((lines) => lines.join('\n'))].join('\n\n'));
       }),
+    /** The positions of the partitions' checkpoints; 0 for a missing one. */
     positions: () => positions(installation, disturbed, partitions),
-    async conclude(results) {
+    /**
+     * Stops publishing, waits until everything is applied, and compares documents, counts, stamps,
+     * trees, versions, and the log. Notes the figures and asserts their bounds, which are longer on
+     * a busy machine.
+     */
+    async conclude(results: Omit<Result, 'events'>[]) {
       const events = await flow.end();
       const slower = slowness();
       await caughtUp(installation, disturbed, CAUGHT_UP_LIMIT_MS);

@@ -47,6 +47,8 @@ beforeAll(async () => {
   [packed] = JSON.parse(stdout) as [Packed];
   await cp(join(ROOT, 'docs/examples/integration-test'), project(), { recursive: true });
   await cp(join(import.meta.dirname, 'project'), project(), { recursive: true });
+  // A CommonJS module needs types of its own.
+  await cp(join(import.meta.dirname, 'project/types.mts'), join(project(), 'types.cts'));
   await writeFile(
     join(project(), 'package.json'),
     JSON.stringify({ name: 'project', type: 'module' }),
@@ -127,13 +129,11 @@ function packageOf(name: string): string {
     .join('/');
 }
 
-describe('the installed package', () => {
+describe.concurrent('the installed package', () => {
   it.for(['node16', 'bundler'])(
     'has types for moduleResolution %s',
     async (resolution, context) => {
       needsInstallation(context);
-      // A CommonJS module needs types of its own.
-      await cp(join(project(), 'types.mts'), join(project(), 'types.cts'));
       const isNode = resolution === 'node16';
       const options = `--noEmit --strict --ignoreConfig --target es2024 --types node --module ${
         isNode ? 'node16' : 'esnext'

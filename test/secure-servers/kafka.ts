@@ -7,15 +7,6 @@ import type { Authority, Issued } from '#test/certificates.ts';
 import { makeHome } from '../faults/servers/home.ts';
 import { makeServer } from '../faults/servers/server.ts';
 
-export interface SecureBroker {
-  /** Requires no credentials; clients are `User:ANONYMOUS`. */
-  inside: string;
-  /** Requires a password or a token. */
-  passwords: string;
-  certificates: string;
-  close: () => Promise<void>;
-}
-
 export const USER = 'projector';
 export const PASSWORD = 'pass:w+rd%';
 
@@ -30,7 +21,7 @@ export async function startSecureBroker(
   authority: Authority,
   settings: Record<string, string> = {},
   size: 1 | 3 = 1,
-): Promise<SecureBroker> {
+) {
   const home = await makeHome();
   const ports = await freePorts(4 * size);
   const nodes = Array.from({ length: size }, (_, index) => {
@@ -69,7 +60,9 @@ export async function startSecureBroker(
     throw error;
   }
   return {
+    /** Requires no credentials; clients are `User:ANONYMOUS`. */
     inside: addresses('inside'),
+    /** Requires a password or a token. */
     passwords: addresses('passwords'),
     certificates: addresses('certificates'),
     close,

@@ -8,12 +8,6 @@ import { type Authority, writeFiles } from '#test/certificates.ts';
 import { makeHome } from '../faults/servers/home.ts';
 import { makeServer } from '../faults/servers/server.ts';
 
-export interface SecureMongod extends AsyncDisposable {
-  /** An address without credentials. */
-  uri: string;
-  close: () => Promise<void>;
-}
-
 export const USER = 'projector';
 export const PASSWORD = 'p@ss:w/ord%';
 
@@ -28,7 +22,7 @@ export async function startSecureMongod(
   clientSubject: string,
   size: 1 | 3 = 1,
   ports?: number[],
-): Promise<UninitiatedMongods> {
+) {
   const started = await startUninitiatedMongods(authority, size, { ports });
   const { port, caFile } = started;
   try {
@@ -62,14 +56,6 @@ export async function startSecureMongod(
   return started;
 }
 
-export interface UninitiatedMongods extends SecureMongod {
-  hosts: string[];
-  ports: number[];
-  /** The address of the first member, which becomes primary. */
-  port: number;
-  caFile: string;
-}
-
 /**
  * Starts members without a replica set configuration.
  * @param authentication whether clients need credentials.
@@ -81,7 +67,7 @@ export async function startUninitiatedMongods(
     authentication = true,
     ports: given,
   }: { authentication?: boolean; ports?: number[] | undefined } = {},
-): Promise<UninitiatedMongods> {
+) {
   const home = await makeHome();
   const issued = await authority.issue('mongod');
   const files = await writeFiles(home.path, {
@@ -126,9 +112,11 @@ export async function startUninitiatedMongods(
   const hosts = ports.map((port) => `127.0.0.1:${port}`);
   const uri = `mongodb://${hosts.join(',')}/?replicaSet=${REPLICA_SET}`;
   return {
+    /** An address without credentials. */
     uri,
     hosts,
     ports,
+    /** The address of the first member, which becomes primary. */
     port: ports[0] ?? 0,
     caFile: files['ca.pem'],
     close,

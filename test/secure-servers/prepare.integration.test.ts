@@ -4,13 +4,7 @@ import { useInstallation } from '#test/hooks.ts';
 import { useFolder } from '#test/folder.ts';
 import { type Authority, makeAuthority, writeFiles } from '#test/certificates.ts';
 import { runCommand, runJson } from '../services/admin/run-command.ts';
-import {
-  PASSWORD,
-  type SecureMongod,
-  startSecureMongod,
-  startUninitiatedMongods,
-  USER,
-} from './mongodb.ts';
+import { PASSWORD, startSecureMongod, startUninitiatedMongods, USER } from './mongodb.ts';
 
 describe('prepare with TLS', () => {
   const folder = useFolder();
@@ -22,7 +16,7 @@ describe('prepare with TLS', () => {
     ({ ca } = await writeFiles(folder, { ca: authority.cert }));
   });
 
-  const settings = ({ uri }: Pick<SecureMongod, 'uri'>): Record<string, string> => ({
+  const settings = ({ uri }: { uri: string }): Record<string, string> => ({
     ...installation.env,
     MONGODB_URI: uri,
     MONGODB_TLS_CA_FILE: ca,

@@ -8,19 +8,11 @@ import { createServer } from 'node:tls';
 import type { Authority, Issued } from '#test/certificates.ts';
 import { startRedisProcess } from '#test/redis-process.ts';
 
-export interface SecureRedis {
-  /** An address without credentials; clients need a certificate. */
-  url: string;
-  /** The same with an expired certificate. */
-  expiredUrl: string;
-  close: () => Promise<void>;
-}
-
 export const USER = 'query';
 export const PASSWORD = 'p@ss:w/ord%';
 
 /** Starts it with certificates of an authority for the server and its clients. */
-export async function startSecureRedis(authority: Authority): Promise<SecureRedis> {
+export async function startSecureRedis(authority: Authority) {
   const redis = await startRedisProcess();
   await redis.client.call('ACL', 'SETUSER', USER, 'on', `>${PASSWORD}`, '~*', '&*', '+@all');
   await redis.client.call('ACL', 'SETUSER', 'default', 'resetpass');
@@ -31,7 +23,9 @@ export async function startSecureRedis(authority: Authority): Promise<SecureRedi
     redis.port,
   );
   return {
+    /** An address without credentials; clients need a certificate. */
     url: `rediss://127.0.0.1:${present.port}`,
+    /** The same with an expired certificate. */
     expiredUrl: `rediss://127.0.0.1:${expired.port}`,
     async close() {
       present.close();

@@ -5,30 +5,22 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type Chance, chanceOf } from '#local/simulator/random.ts';
 import { KILL_IN_TRANSACTION } from '#test/killed-in-transaction.ts';
+import type { Tally } from './tally.ts';
 import type { MongodbFaults } from './mongodb-faults.ts';
 import { startService, type ServiceProcess } from '#test/service-process.ts';
 
 const PROGRAM = new URL('projector.ts', import.meta.url).pathname;
 
-/** The number of caused faults of each kind. */
-export interface Faults {
-  kills: number;
-  killsInTransactions: number;
-  freezes: number;
-  stepDowns: number;
-  overloads: number;
-}
-
 export class DisturbedProjectors {
   readonly #env: Record<string, string>;
-  readonly #faults: Faults;
+  readonly #faults: Tally;
   readonly #mongodb: MongodbFaults | null;
   #projectors: ServiceProcess[] = [];
   /** Projectors that will die in a transaction. */
   #doomed = new Set<ServiceProcess>();
 
   /** @param mongodb `null` where MongoDB is shared with others. */
-  constructor(env: Record<string, string>, faults: Faults, mongodb: MongodbFaults | null) {
+  constructor(env: Record<string, string>, faults: Tally, mongodb: MongodbFaults | null) {
     this.#env = env;
     this.#faults = faults;
     this.#mongodb = mongodb;

@@ -13,7 +13,7 @@ import { messagesOf, withMessage } from '#admin/dead-letters/messages.ts';
 import { Servers } from '#admin/servers.ts';
 import type { LogMessage } from '#shared/kafka/message.ts';
 import { type DeadLetter, lettersIn } from '#shared/read-models/collections.ts';
-import { type Compared, compareAnswers, publishKeys, takeTokens } from '#test/comparison.ts';
+import { compareAnswers, publishKeys, takeTokens } from '#test/comparison.ts';
 import { createInstallation, type Installation, type RawMessage } from '#test/installation.ts';
 import { Model } from '#test/model.ts';
 import { type RunningApp, startApp } from '#test/query-service.ts';
@@ -23,10 +23,11 @@ import { stream, STREAM_IDS, STREAM_STORES, type StreamEvent } from '#test/strea
 import { withAdmin } from '#test/topics.ts';
 import { runProcess } from '../services/admin/run-command.ts';
 import { ChangesFollowers } from './changes-followers.ts';
-import { DisturbedProjectors, type Faults } from './disturbance.ts';
+import { DisturbedProjectors } from './disturbance.ts';
 import type { MongodbFaults } from './mongodb-faults.ts';
 import { poison } from './poison.ts';
-import { inSomeForm, Traffic, type TrafficTally, untilPartitions } from './traffic.ts';
+import type { Tally } from './tally.ts';
+import { inSomeForm, Traffic, untilPartitions } from './traffic.ts';
 
 const QUESTIONS = 150;
 /** Versions in a stream are 0 to 12: those of a round overlap and exceed earlier ones. */
@@ -42,17 +43,6 @@ export interface EpisodeOptions {
   isOver: () => boolean;
   say: (line: string) => void;
   mongodb: MongodbFaults | null;
-}
-
-export interface Tally extends Compared, Faults, TrafficTally {
-  rounds: number;
-  events: number;
-  poison: number;
-  rebuilds: number;
-  rollbacks: number;
-  topicsGrown: number;
-  /** Compared copies of change feeds. */
-  copies: number;
 }
 
 /** The options of questions in a round. */

@@ -3,7 +3,12 @@
  * projectors because it is overloaded.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
-import { commandAt, failPoint, type ReplicaSet } from '../faults/servers/replica-set.ts';
+import {
+  commandAt,
+  failPoint,
+  type ReplicaSet,
+  SERVICE_COMMANDS,
+} from '../faults/servers/replica-set.ts';
 
 export interface MongodbFaults {
   /** Lets the primary step down; the members elect another one. */
@@ -12,16 +17,6 @@ export interface MongodbFaults {
   shedLoad: (milliseconds: number) => Promise<void>;
 }
 
-const REFUSED = [
-  'find',
-  'aggregate',
-  'insert',
-  'update',
-  'delete',
-  'findAndModify',
-  'commitTransaction',
-  'getMore',
-];
 const OVERLOADED = { errorCode: 462, errorLabels: ['SystemOverloadedError', 'RetryableError'] };
 
 export function mongodbFaults(mongodb: ReplicaSet): MongodbFaults {
@@ -33,7 +28,7 @@ export function mongodbFaults(mongodb: ReplicaSet): MongodbFaults {
     },
     async shedLoad(milliseconds) {
       const primary = await mongodb.primary();
-      const data = { ...OVERLOADED, failCommands: REFUSED, appName: 'projector' };
+      const data = { ...OVERLOADED, failCommands: SERVICE_COMMANDS, appName: 'projector' };
       await commandAt(primary, failPoint('failCommand', { activationProbability: 0.5 }, data));
       await sleep(milliseconds);
       await commandAt(primary, failPoint('failCommand', 'off'));

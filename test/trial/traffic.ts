@@ -20,15 +20,8 @@ import {
   type RecordToEncode,
 } from '#test/record-batches.ts';
 import { withAdmin } from '#test/topics.ts';
+import type { Tally } from './tally.ts';
 import { poison } from './poison.ts';
-
-/** The number of sends of each kind. */
-export interface TrafficTally {
-  transactions: number;
-  aborted: number;
-  rawBatches: number;
-  poisonBatches: number;
-}
 
 const MIB = 1_048_576;
 const PRODUCERS = 4;
@@ -37,12 +30,12 @@ export class Traffic {
   readonly #poisonBatches: Set<string>;
   readonly #installation: Installation;
   readonly #topic: string;
-  readonly #tally: TrafficTally;
+  readonly #tally: Tally;
   #partitions = 0;
   #plain: Producer[] = [];
   #transactional: Producer[] = [];
 
-  constructor(installation: Installation, tally: TrafficTally, poisonBatches: Set<string>) {
+  constructor(installation: Installation, tally: Tally, poisonBatches: Set<string>) {
     this.#installation = installation;
     this.#topic = changesTopic(installation.environment);
     this.#tally = tally;

@@ -1,5 +1,6 @@
 /** The randomized trial: runs episodes until its time is over. */
-import { type EpisodeOptions, playEpisode, type Tally } from './episode.ts';
+import { type EpisodeOptions, playEpisode } from './episode.ts';
+import { NOTHING, type Tally } from './tally.ts';
 
 export interface TrialOptions {
   seed: number;
@@ -22,26 +23,7 @@ export async function runTrial({
   say,
   mongodb,
 }: TrialOptions): Promise<Tally> {
-  const tally: Tally = {
-    answers: 0,
-    found: 0,
-    rounds: 0,
-    events: 0,
-    poison: 0,
-    kills: 0,
-    killsInTransactions: 0,
-    freezes: 0,
-    stepDowns: 0,
-    overloads: 0,
-    rebuilds: 0,
-    rollbacks: 0,
-    topicsGrown: 0,
-    copies: 0,
-    transactions: 0,
-    aborted: 0,
-    rawBatches: 0,
-    poisonBatches: 0,
-  };
+  const tally = { ...NOTHING };
   const end = performance.now() + seconds * 1_000;
   const isOver = () => performance.now() >= end;
   for (let number = 0; number === 0 || !isOver(); number += 1) {

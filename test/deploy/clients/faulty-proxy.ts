@@ -1,19 +1,5 @@
 /** A proxy before the API that causes one fault after another, and notes what passes. */
-import { once } from 'node:events';
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
-
-interface Answer {
-  status: number;
-  headers: Record<string, string>;
-  body: Buffer;
-}
-
-interface Exchange {
-  response: ServerResponse;
-  /** Asks the API, with other headers if given. */
-  ask: (headers?: Record<string, string>) => Promise<Answer>;
-}
+import { type Exchange, send, startHttpProxy } from '#test/http-proxy.ts';
 
 type Fault = (exchange: Exchange) => unknown;
 
@@ -26,8 +12,6 @@ export interface Passed {
   status: number;
   retryAfter: number;
 }
-
-export type FaultyProxy = Awaited<ReturnType<typeof startFaultyProxy>>;
 
 export const FAULTS = {
   none: async ({ response, ask }) => send(response, await ask()),
@@ -60,85 +44,26 @@ export const FAULTS = {
     send(response, { status: 429, headers: { 'retry-after': '2' }, body: Buffer.from('') }),
 } satisfies Record<string, Fault>;
 
-function send(response: ServerResponse, { status, headers, body }: Answer): void {
-  response
-    .setHeaders(new Map(Object.entries(headers)))
-    .writeHead(status)
-    .end(body);
-}
+/** The faults of requests for data and for tokens, one after the other. */
+export type Faults = Partial<Record<'data' | 'token', Fault[]>>;
 
-/** @param target of the API; `retarget` names another one. */
-export async function startFaultyProxy(target: string) {
-  let url = target;
-  const waiting: Record<'data' | 'token', Fault[]> = { data: [], token: [] };
+/** @param api its address. */
+export async function startFaultyProxy(api: string, { data = [], token = [] }: Faults) {
+  const waiting = { data: [...data], token: [...token] };
   const passed: Passed[] = [];
-  const server = createServer((request, response) => void pass(request, response));
-
-  async function pass(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    const { method = '', url: path = '' } = request;
-    const note: Passed = {
-      method,
-      target: path,
-      cameAt: performance.now(),
-      leftAt: 0,
-      status: 0,
-      retryAfter: 0,
-    };
+  const proxy = await startHttpProxy(api, (exchange) => {
+    const { request, response } = exchange;
+    const { method = '', url: target = '' } = request;
+    const cameAt = performance.now();
+    const note: Passed = { method, target, cameAt, leftAt: 0, status: 0, retryAfter: 0 };
     passed.push(note);
     response.on('close', () => {
       note.leftAt = performance.now();
       note.status = response.headersSent ? response.statusCode : 0;
       note.retryAfter = Number(response.getHeader('retry-after') ?? 0);
     });
-    const body = method === 'POST' ? Buffer.concat(await request.toArray()) : null;
-    const ask = async (others: Record<string, string> = {}): Promise<Answer> => {
-      const {
-        host: _host,
-        connection: _connection,
-        'accept-encoding': _encoding,
-        ...headers
-      } = request.headers;
-      const sent = {
-        ...(headers as Record<string, string>),
-        ...others,
-        'accept-encoding': 'identity',
-      };
-      const answer = await fetch(`${url}${path}`, { method, headers: sent, body });
-      const given = [...answer.headers].filter(
-        ([name]) => !/^(?:connection|keep-alive|transfer-encoding)$/.test(name),
-      );
-      return {
-        status: answer.status,
-        headers: Object.fromEntries(given),
-        body: Buffer.from(await answer.arrayBuffer()),
-      };
-    };
-    const fault = waiting[path.startsWith('/api/auth/') ? 'token' : 'data'].shift() ?? FAULTS.none;
-    try {
-      await fault({ response, ask });
-    } catch {
-      // The API is away, or the client has gone.
-      response.destroy();
-    }
-  }
-
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
-  return {
-    url: `http://127.0.0.1:${port}`,
-    passed,
-    /** Forgets what passed, and causes these faults, one a request. */
-    begin(faults: Partial<typeof waiting> = {}): void {
-      passed.length = 0;
-      waiting.data = faults.data ?? [];
-      waiting.token = faults.token ?? [];
-    },
-    retarget: (other: string) => void (url = other),
-    async close(): Promise<void> {
-      server.closeAllConnections();
-      server.close();
-      await once(server, 'close');
-    },
-  };
+    const fault = waiting[target.startsWith('/api/auth/') ? 'token' : 'data'].shift();
+    return (fault ?? FAULTS.none)(exchange);
+  });
+  return { ...proxy, passed };
 }

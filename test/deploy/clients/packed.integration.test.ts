@@ -12,13 +12,7 @@ import { useFolder } from '#test/folder.ts';
 import { useQueryService } from '#test/hooks.ts';
 import { words } from '#test/words.ts';
 import { prepared, settled } from '../../clients/programs.ts';
-import {
-  installPython,
-  installTypeScript,
-  packPython,
-  packTypeScript,
-  pythonTools,
-} from './packed.ts';
+import { installPython, installTypeScript, pythonTools } from './packed.ts';
 
 const run = promisify(execFile);
 const ROOT = join(import.meta.dirname, '../../..');
@@ -29,7 +23,6 @@ const TSC = join(ROOT, 'node_modules/.bin/tsc');
 
 const folder = useFolder();
 const project = join(folder, 'project');
-const packages = join(folder, 'packages');
 const service = useQueryService();
 const tools = settled(pythonTools());
 /** What the programs of a README and of the guide print. */
@@ -42,7 +35,7 @@ beforeAll(async () => {
     anOrder('o1', { status: 'pending' }),
     anOrder('o2', { status: 'concluded' }),
   ]);
-  await installTypeScript(await packTypeScript(folder), project);
+  await installTypeScript(project);
   const files = await readdir(join(import.meta.dirname, 'project'));
   const usage = files.filter((name) => name.startsWith('usage.'));
   for (const name of usage)
@@ -146,26 +139,15 @@ describe('the npm package', () => {
 });
 
 describe('the wheel', () => {
-  let installed: Promise<PromiseSettledResult<void>>;
-  beforeAll(() => {
-    const install = async () => {
-      const outcome = await tools;
-      if (outcome.status === 'fulfilled')
-        await installPython('python3', await packPython(outcome.value, folder), packages);
-    };
-    installed = settled(install());
-  });
-  const env = () => ({ ...environment(), PYTHONPATH: packages, PYTHONDONTWRITEBYTECODE: '1' });
-  /** @returns the tools */
   const ready = async (context: TestContext) => {
     const found = await prepared(tools, context);
-    const outcome = await installed;
-    if (outcome.status === 'rejected') throw outcome.reason;
-    return found;
+    const packages = await installPython(found);
+    const env = { ...environment(), PYTHONPATH: packages, PYTHONDONTWRITEBYTECODE: '1' };
+    return { found, packages, env };
   };
 
   it('holds the module with its types, and nothing else', async (context) => {
-    await ready(context);
+    const { packages } = await ready(context);
     const module = (await readdir(join(packages, 'store_data_client'))).filter(
       (name) => name !== '__pycache__',
     );
@@ -174,7 +156,7 @@ describe('the wheel', () => {
   });
 
   it('passes mypy --strict, with the programs of its README, for Python 3.10 and later', async (context) => {
-    const found = await ready(context);
+    const { found, packages, env } = await ready(context);
     const files = ['usage.py'];
     for (const [index, code] of (await programsOf(OF_PYTHON, 'python')).slice(0, 2).entries()) {
       await writeFile(join(project, `readme_${index}.py`), code);
@@ -184,7 +166,7 @@ describe('the wheel', () => {
       join(ROOT, 'docs/examples/follow-orders/python/follow.py'),
       join(project, 'follow.py'),
     );
-    const given = { ...env(), PYTHONPATH: found, MYPYPATH: packages };
+    const given = { ...env, PYTHONPATH: found, MYPYPATH: packages };
     for (const version of ['3.10', '3.13']) {
       const options = [
         '--strict',
@@ -202,14 +184,14 @@ describe('the wheel', () => {
   });
 
   it('runs the first programs of its README and of the guide', async (context) => {
-    await ready(context);
+    const { env } = await ready(context);
     const programs = [
       (await programsOf(OF_PYTHON, 'python'))[0],
       (await programsOf(GUIDE, 'python'))[0],
     ];
     let printed = '';
     for (const program of programs)
-      printed += (await run('python3', ['-c', program ?? ''], { env: env() })).stdout;
+      printed += (await run('python3', ['-c', program ?? ''], { env })).stdout;
     expect(printed).toMatch(PRINTED);
   });
 });

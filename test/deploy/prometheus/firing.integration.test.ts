@@ -4,21 +4,22 @@
  */
 import { expect, it } from 'vitest';
 import { healthyFrom, HEALTHY, SCENARIOS, type SeriesValues } from './scenarios.ts';
-import { alerts, findPromtool, type Rule, runRules } from './tools.ts';
+import { alerts, findPromtool, type Rule, type RuleTest, runRules } from './tools.ts';
 
 const promtool = await findPromtool();
 const withPromtool = it.skipIf(promtool === null);
 
-function testOf(name: string, differing: SeriesValues, expected: object[]): object {
+function testOf(alert: string | null, differing: SeriesValues, expected: object[]): RuleTest {
   const series = Object.entries({ ...HEALTHY, ...differing });
-  return {
-    name,
+  const test = {
+    name: alert ?? 'all is well',
     interval: '1m',
     input_series: series.flatMap(([name, values]) =>
       values === null ? [] : [{ series: name, values }],
     ),
     alert_rule_test: expected,
   };
+  return { alert, test };
 }
 
 /** Fills the labels into the annotations of a rule. */
@@ -33,7 +34,7 @@ function alertOf(rule: Rule, labels: Record<string, string>): object {
   };
 }
 
-async function test(tests: object[]): Promise<void> {
+async function test(tests: RuleTest[]): Promise<void> {
   expect(await runRules(promtool ?? '', tests)).toBe('');
 }
 
@@ -80,7 +81,7 @@ withPromtool('none fires in two hours in which all is well', async () => {
   const times = Array.from({ length: 12 }, (_, index) => `${index * 10}m`);
   await test([
     testOf(
-      'all is well',
+      null,
       {},
       alerts.flatMap(({ alert }) =>
         times.map((at) => ({ eval_time: at, alertname: alert, exp_alerts: [] })),

@@ -21,9 +21,10 @@ export interface Rule {
 }
 
 export const RULES = join(import.meta.dirname, '../../../deploy/prometheus/alerts.yaml');
-const { groups } = parse(readFileSync(RULES, 'utf8')) as {
-  groups: { rules: (Rule | { record: string; expr: string })[] }[];
-};
+interface Groups {
+  groups: { name: string; rules: (Rule | { record: string; expr: string })[] }[];
+}
+const { groups } = parse(readFileSync(RULES, 'utf8')) as Groups;
 const rules = groups.flatMap((group) => group.rules);
 export const alerts = rules.filter((rule) => 'alert' in rule);
 export const recordings = rules.filter((rule) => 'record' in rule);
@@ -48,17 +49,44 @@ async function findTool(name: string): Promise<string | null> {
   }
 }
 
+/** The rule of an alert, and the recordings that it reads: promtool evaluates all that it is given. */
+function rulesOf(alert: string): Groups {
+  const expr = alerts.find((rule) => rule.alert === alert)?.expr ?? '';
+  const needed = groups.map(({ name, rules: all }) => {
+    const some = all.filter((rule) =>
+      'alert' in rule ? rule.alert === alert : expr.includes(rule.record),
+    );
+    return { name, rules: some };
+  });
+  return { groups: needed.filter((group) => group.rules.length > 0) };
+}
+
+/** A test of promtool, of one alert or of all rules. */
+export interface RuleTest {
+  alert: string | null;
+  test: object;
+}
+
 /**
  * Runs tests of our rules with promtool.
  * @returns its output about failed tests; empty if all pass.
  */
-export async function runRules(promtool: string, tests: readonly object[]): Promise<string> {
+export async function runRules(promtool: string, tests: readonly RuleTest[]): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), 'store-data-alerts-'));
-  const file = join(folder, 'alerts.test.yaml');
-  try {
-    const content = { rule_files: [RULES], evaluation_interval: '1m', tests };
+  const write = async (name: string, content: object) => {
+    const file = join(folder, name);
     await writeFile(file, stringify(content, { aliasDuplicateObjects: false }));
-    await promisify(execFile)(promtool, ['test', 'rules', file]);
+    return file;
+  };
+  try {
+    const files = await Promise.all(
+      tests.map(async ({ alert, test }, index) => {
+        const rules = alert === null ? RULES : await write(`${index}.rules.yaml`, rulesOf(alert));
+        const content = { rule_files: [rules], evaluation_interval: '1m', tests: [test] };
+        return write(`${index}.test.yaml`, content);
+      }),
+    );
+    await promisify(execFile)(promtool, ['test', 'rules', ...files]);
     return '';
   } catch (error) {
     const { stdout = '', stderr = '' } = error as { stdout?: string; stderr?: string };

@@ -15,22 +15,13 @@ import { quicken } from './quick-rules.ts';
 const INTERVAL = '500ms';
 const READY_MS = 60_000;
 
-export interface Prometheus {
-  /** The names of the alerts that fire, and of those that will if nothing changes. */
-  alerts: () => Promise<Record<'firing' | 'pending', Set<string>>>;
-  close: () => Promise<void>;
-}
-
 interface Alert {
   state: 'firing' | 'pending';
   labels: { alertname: string };
 }
 
 /** @param program the path of `prometheus`. @param targets `host:port` by the name of the job. */
-export function startPrometheus(
-  program: string,
-  targets: Record<string, string>,
-): Promise<Prometheus> {
+export function startPrometheus(program: string, targets: Record<string, string>) {
   return onFreePorts(async () => {
     const home = await makeHome();
     const [port = 0] = await freePorts(1);
@@ -76,6 +67,7 @@ export function startPrometheus(
       throw error;
     }
     return {
+      /** The names of the alerts that fire, and of those that will if nothing changes. */
       async alerts() {
         const answer = await fetch(`http://${address}/api/v1/alerts`);
         const { data: found } = (await answer.json()) as { data: { alerts: Alert[] } };

@@ -8,24 +8,23 @@ import { newSigningKey } from '#shared/access/signing-key-set.ts';
 import { pause } from '#shared/waiting.ts';
 import { keyEvent, orderEvent } from '#test/events.ts';
 import { eventually } from '#test/eventually.ts';
-import { createInstallation, type Installation } from '#test/installation.ts';
+import { createInstallation } from '#test/installation.ts';
 import { DEFAULT_TIMEOUTS } from '#test/patience.ts';
-import { type RedisProcess, startRedisProcess } from '#test/redis-process.ts';
+import { startRedisProcess } from '#test/redis-process.ts';
 import { type LogLine, type ServiceProcess, startService } from '#test/service-process.ts';
 import { createApiClient } from '#test/api-client.ts';
 import { runCommand } from '../../services/admin/run-command.ts';
 import { makeHome } from '../servers/home.ts';
 import { LETS_HANG } from '../servers/hanging-transaction.ts';
-import { type KafkaCluster, startKafkaCluster } from '../servers/kafka-cluster.ts';
+import { startKafkaCluster } from '../servers/kafka-cluster.ts';
 import {
   commandAt,
   failPoint,
-  type ReplicaSet,
   startReplicaSet,
   WITH_TEST_COMMANDS,
 } from '../servers/replica-set.ts';
 import type { Server } from '../servers/server.ts';
-import { type Prometheus, startPrometheus } from './prometheus.ts';
+import { startPrometheus } from './prometheus.ts';
 
 /** A service whose operations port stays the same, as Prometheus has it. */
 export interface Service {
@@ -40,30 +39,6 @@ export interface Service {
   lines: () => LogLine[];
 }
 
-export interface Watched {
-  installation: Installation;
-  kafka: KafkaCluster;
-  mongodb: ReplicaSet;
-  mongod: Server;
-  redis: RedisProcess;
-  /** Its Kafka is behind `kafka.proxy`. */
-  projector: Service;
-  query: Service;
-  prometheus: Prometheus;
-  /** The file of the signing keys. */
-  signingKeys: string;
-  /** Runs `store-data`, which has to succeed. @returns its output. */
-  run: (...args: string[]) => Promise<string>;
-  /** Publishes so many orders, and sends so many requests at the same time. */
-  orders: (count: number, time?: Date) => Promise<void>;
-  requests: (count: number) => Promise<void>;
-  /** Shows by a request that an order published now is applied. */
-  works: () => Promise<void>;
-  /** Ends whatever a drill that failed has left, so that the next does not fail for it. */
-  recover: () => Promise<void>;
-  close: () => Promise<void>;
-}
-
 export const STORE = 's1';
 export const DEAD_LETTER_BYTES = 10_000;
 const CLIENT = 'reader';
@@ -74,8 +49,10 @@ const REQUEST_MS = 10_000;
 const WORKS_MS = 120_000;
 const SHOWN_POLL_MS = 500;
 
+export type Watched = Awaited<ReturnType<typeof startWatched>>;
+
 /** @param program the path of `prometheus`. */
-export async function startWatched(program: string): Promise<Watched> {
+export async function startWatched(program: string) {
   await using begun = new AsyncDisposableStack();
   const made = async <T extends { close: () => Promise<void> }>(making: Promise<T>) => {
     const one = await making;
@@ -170,21 +147,27 @@ export async function startWatched(program: string): Promise<Watched> {
     mongodb,
     mongod: mongodb.servers[0] as Server,
     redis,
+    /** Its Kafka is behind `kafka.proxy`. */
     projector,
     query,
     prometheus,
+    /** The file of the signing keys. */
     signingKeys,
-    async run(...args) {
+    /** Runs `store-data`, which has to succeed. @returns its output. */
+    async run(...args: string[]) {
       const { code, stdout, stderr } = await runCommand(installation.env, args);
       expect([args, code], stderr).toEqual([args, 0]);
       return stdout;
     },
+    /** Publishes so many orders. */
     orders,
-    async requests(count) {
+    /** Sends so many requests at the same time. */
+    async requests(count: number) {
       const answers = Array.from({ length: count }, () => get('/api/order/list?page_size=1'));
       // Without an answer, and with one of any status, it was a request.
       await Promise.allSettled(answers.map(async (answer) => (await answer).arrayBuffer()));
     },
+    /** Shows by a request that an order published now is applied. */
     async works() {
       await orders(1);
       const last = sequence;
@@ -202,6 +185,7 @@ export async function startWatched(program: string): Promise<Watched> {
       };
       await eventually('an order is shown', shown, WORKS_MS);
     },
+    /** Ends whatever a drill that failed has left, so that the next does not fail for it. */
     async recover() {
       mongodb.servers[0]?.resume();
       await commandAt(mongodb.servers[0] as Server, failPoint('failCommand', 'off'));

@@ -4,15 +4,15 @@
  */
 import { expect } from 'vitest';
 import { eventually } from '#test/eventually.ts';
-import { type RedisClusterProcesses, startRedisCluster } from '#test/redis-cluster.ts';
+import { startRedisCluster } from '#test/redis-cluster.ts';
 import { type ServiceProcess, startService } from '#test/service-process.ts';
 import { type BenchKey, fetchToken, publishKeys } from '../../bench/query/tokens.ts';
 import { runJson } from '../../services/admin/run-command.ts';
-import { type Backend, type Haproxy, startHaproxy } from '../servers/haproxy.ts';
-import { type KafkaCluster, startKafkaCluster } from '../servers/kafka-cluster.ts';
-import { type ReplicaSet, startReplicaSet } from '../servers/replica-set.ts';
-import { startTrial, type Trial } from '../trial.ts';
-import { type GivenKey, type Integrations, startIntegrations } from './integrations.ts';
+import { type Backend, startHaproxy } from '../servers/haproxy.ts';
+import { startKafkaCluster } from '../servers/kafka-cluster.ts';
+import { startReplicaSet } from '../servers/replica-set.ts';
+import { startTrial } from '../trial.ts';
+import { type GivenKey, startIntegrations } from './integrations.ts';
 
 export const STORES = 200;
 const INTEGRATIONS = 50;
@@ -26,34 +26,13 @@ export interface QueryInstance extends Backend {
   process: ServiceProcess;
 }
 
-export interface Fleet {
-  kafka: KafkaCluster;
-  mongodb: ReplicaSet;
-  redis: RedisClusterProcesses;
-  trial: Trial;
-  proxy: Haproxy;
-  integrations: Integrations;
-  /** The running query services, the oldest first. */
-  queries: QueryInstance[];
-  projectors: ServiceProcess[];
-  addQuery: () => Promise<void>;
-  /** Stops the oldest one with SIGTERM, or kills it. @returns the time of the signal. */
-  endQuery: (signal: 'SIGTERM' | 'SIGKILL') => Promise<number>;
-  addProjector: () => Promise<void>;
-  endProjector: (signal: 'SIGTERM' | 'SIGKILL') => Promise<void>;
-  /** Publishes keys, and gets a token for each once it is active. */
-  giveKeys: (storeIds: readonly string[]) => Promise<GivenKey[]>;
-  revoke: (key: BenchKey) => Promise<void>;
-  /** The status of a list request at each query service. */
-  askEach: (token: string) => Promise<number[]>;
-  close: () => Promise<void>;
-}
+export type Fleet = Awaited<ReturnType<typeof start>>;
 
 /**
  * Starts everything, and waits until every integration got an answer.
  * @param settings of the query services.
  */
-export async function startFleet(settings: Record<string, string>): Promise<Fleet> {
+export async function startFleet(settings: Record<string, string>) {
   const cleanup = new AsyncDisposableStack();
   try {
     return await start(settings, cleanup);
@@ -63,10 +42,7 @@ export async function startFleet(settings: Record<string, string>): Promise<Flee
   }
 }
 
-async function start(
-  settings: Record<string, string>,
-  cleanup: AsyncDisposableStack,
-): Promise<Fleet> {
+async function start(settings: Record<string, string>, cleanup: AsyncDisposableStack) {
   const closed = async <T extends { close: () => Promise<void> }>(starting: Promise<T>) => {
     const started = await starting;
     cleanup.defer(() => started.close());
@@ -117,6 +93,7 @@ async function start(
     await joined.logged(({ msg }) => msg === 'projector started');
     projectors.push(joined);
   };
+  /** Publishes keys, and gets a token for each once it is active. */
   const giveKeys = async (storeIds: readonly string[]) => {
     const keys = await publishKeys(trial.installation, storeIds);
     const given: GivenKey[] = [];
@@ -146,12 +123,14 @@ async function start(
     trial,
     proxy,
     integrations,
+    /** The running query services, the oldest first. */
     queries,
     projectors,
     addQuery,
     addProjector,
     giveKeys,
-    async endQuery(signal) {
+    /** Stops the oldest one with SIGTERM, or kills it. @returns the time of the signal. */
+    async endQuery(signal: 'SIGTERM' | 'SIGKILL') {
       const oldest = queries.shift();
       if (oldest === undefined) throw new Error('there is none');
       oldest.process.kill(signal);
@@ -163,16 +142,17 @@ async function start(
       await proxy.remove(oldest);
       return toldAt;
     },
-    async endProjector(signal) {
+    async endProjector(signal: 'SIGTERM' | 'SIGKILL') {
       const oldest = projectors.shift();
       oldest?.kill(signal);
       const end = await oldest?.ended;
       if (signal === 'SIGTERM') expect(end?.code).toBe(0);
     },
-    revoke: async ({ clientId }) => {
+    revoke: async ({ clientId }: BenchKey) => {
       await runJson(env, ['keys', 'revoke', clientId]);
     },
-    askEach: (token) =>
+    /** The status of a list request at each query service. */
+    askEach: (token: string) =>
       Promise.all(
         queries.map(async ({ url }) => {
           const headers = { authorization: `Bearer ${token}` };

@@ -17,18 +17,6 @@ export interface Failure {
   what: string;
 }
 
-export interface Integrations {
-  /** Answered attempts so far, of polling and of waiting programs. */
-  answered: () => number;
-  /** Attempts that failed since the last call. */
-  takeFailures: () => Failure[];
-  /** Requests whose attempts all failed since the last call. */
-  takeLost: () => number;
-  /** Waits until each integration gets another answer. */
-  everyoneIsAnswered: () => Promise<void>;
-  stop: () => Promise<void>;
-}
-
 const POLL_MS = 2_000;
 const WAIT_SECONDS = 5;
 const LIMIT_MS = 60_000;
@@ -41,7 +29,7 @@ interface Page {
 }
 
 /** Starts an integration per key; every third waits for changes, the others poll. */
-export function startIntegrations(url: string, keys: readonly GivenKey[]): Integrations {
+export function startIntegrations(url: string, keys: readonly GivenKey[]) {
   const over = new AbortController();
   const counts = keys.map(() => 0);
   const tokens = keys.map(({ token }) => token);
@@ -104,17 +92,21 @@ export function startIntegrations(url: string, keys: readonly GivenKey[]): Integ
   };
   const running = keys.map((_, own) => (own % 3 === 0 ? wait(own) : poll(own)));
   return {
+    /** Answered attempts so far, of polling and of waiting programs. */
     answered: () => counts.reduce((sum, count) => sum + count, 0),
+    /** Attempts that failed since the last call. */
     takeFailures() {
       const taken = failures;
       failures = [];
       return taken;
     },
+    /** Requests whose attempts all failed since the last call. */
     takeLost() {
       const taken = lost;
       lost = 0;
       return taken;
     },
+    /** Waits until each integration gets another answer. */
     async everyoneIsAnswered() {
       const before = [...counts];
       const end = performance.now() + LIMIT_MS;

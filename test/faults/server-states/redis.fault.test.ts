@@ -5,47 +5,36 @@
 import { mkdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Redis } from 'ioredis';
-import { afterAll, beforeAll, describe, it } from 'vitest';
+import { describe } from 'vitest';
 import { debianPackages } from '#test/debian-packages.ts';
 import { useFolder } from '#test/folder.ts';
 import { startRedisCluster } from '#test/redis-cluster.ts';
 import { openRedisHome, type RedisProcess, startRedisProcess } from '#test/redis-process.ts';
 import { followsItsMaster, startRedisSentinels } from '#test/redis-sentinels.ts';
 import { startTcpProxy } from '#test/tcp-proxy.ts';
-import { startTraffic, type State, type Traffic } from './traffic.ts';
+import { useStates } from './traffic.ts';
 
-const START_MS = 240_000;
-const ROW_MS = 240_000;
+/** The library that changes a clock. */
+const FAKETIME = await debianPackages(['libfaketime']).then(
+  (packages) => join(packages, 'usr/lib/x86_64-linux-gnu/faketime/libfaketime.so.1'),
+  (error: unknown) => {
+    process.stderr.write(`skipped, the clock of Redis: ${String(error)}\n`);
+    return null;
+  },
+);
 /** Nothing listens there. */
 const NOWHERE = ['127.0.0.1', '1'] as const;
 
-function useTraffic<S extends { settings: Record<string, string>; close: () => Promise<void> }>(
-  start: () => Promise<S>,
-) {
-  const found = {} as { redis: S; traffic: Traffic };
-  beforeAll(async () => {
-    found.redis = await start();
-    found.traffic = await startTraffic(found.redis.settings);
-  }, START_MS);
-  afterAll(async () => {
-    await found.traffic?.close();
-    await found.redis?.close();
-  }, START_MS);
-  const row = (name: string, cause: State['cause'], more: Partial<State> = {}) =>
-    it(name, () => found.traffic.passThrough({ name: `Redis: ${name}`, cause, ...more }), ROW_MS);
-  return { found, row };
-}
-
 describe('a Redis server', () => {
   const folder = useFolder();
-  const { found, row } = useTraffic(async () => {
+  const { found, row } = useStates('Redis', async () => {
     const server = await startRedisProcess();
     // The services have a user of their own, so that its rights can be withdrawn.
     await server.client.call('ACL', 'SETUSER', 'services', 'on', '>secret', '~*', '&*', '+@all');
     const url = `redis://services:secret@127.0.0.1:${server.port}`;
     return { server, settings: { REDIS_URL: url }, close: () => server.close() };
   });
-  const redis = () => found.redis.server.client;
+  const redis = () => found.servers.server.client;
   const set = async (...settings: (readonly [string, string])[]) => {
     for (const [name, value] of settings) await redis().config('SET', name, value);
   };
@@ -57,7 +46,7 @@ describe('a Redis server', () => {
 
   row('is busy with a script (-BUSY)', async () => {
     await set(['lua-time-limit', '50']);
-    const other = new Redis(found.redis.server.url, { lazyConnect: true });
+    const other = new Redis(found.servers.server.url, { lazyConnect: true });
     other.on('error', () => undefined);
     const busy = other.call('EVAL', 'while true do end', 0).catch(() => undefined);
     return async () => {
@@ -148,7 +137,7 @@ describe('a Redis server', () => {
     await redis().call('CLIENT', 'KILL', 'TYPE', 'normal', 'SKIPME', 'yes');
     const others = Array.from(
       { length: 4 },
-      () => new Redis(found.redis.server.url, { retryStrategy: () => 20 }),
+      () => new Redis(found.servers.server.url, { retryStrategy: () => 20 }),
     );
     for (const other of others) other.on('error', () => undefined);
     return async () => {
@@ -159,7 +148,7 @@ describe('a Redis server', () => {
 });
 
 describe('a Redis server behind one address', () => {
-  const { found, row } = useTraffic(async () => {
+  const { found, row } = useStates('Redis', async () => {
     const home = await openRedisHome();
     const first = await startRedisProcess([], { home });
     const second = await startRedisProcess(['--replicaof', '127.0.0.1', String(first.port)], {
@@ -182,39 +171,28 @@ describe('a Redis server behind one address', () => {
   const handOver = async (from: RedisProcess, to: RedisProcess) => {
     await from.client.call('FAILOVER', 'TO', '127.0.0.1', to.port, 'TIMEOUT', 5_000, 'FORCE');
     await followsItsMaster(from);
-    found.redis.proxy.retarget({ host: '127.0.0.1', port: to.port });
-    await found.redis.proxy.cut();
-    await found.redis.proxy.restore();
+    found.servers.proxy.retarget({ host: '127.0.0.1', port: to.port });
+    await found.servers.proxy.cut();
+    await found.servers.proxy.restore();
   };
 
   row('hands over by FAILOVER', async () => {
-    await handOver(found.redis.first, found.redis.second);
-    return () => handOver(found.redis.second, found.redis.first);
+    await handOver(found.servers.first, found.servers.second);
+    return () => handOver(found.servers.second, found.servers.first);
   });
 });
 
-describe('a Redis server whose clock goes back', () => {
+describe.skipIf(FAKETIME === null)('a Redis server whose clock goes back', () => {
   const folder = useFolder();
   const file = () => join(folder, 'clock');
-  let why: string | null = null;
-  const { found } = useTraffic(async () => {
-    const preload = await debianPackages(['libfaketime']).then(
-      (packages) => join(packages, 'usr/lib/x86_64-linux-gnu/faketime/libfaketime.so.1'),
-      (error: unknown) => {
-        why = `libfaketime cannot be had: ${String(error)}`;
-        return null;
-      },
-    );
+  const { found, row } = useStates('Redis', async () => {
     await writeFile(file(), '+3600\n');
-    const late =
-      preload === null
-        ? {}
-        : {
-            LD_PRELOAD: preload,
-            FAKETIME_TIMESTAMP_FILE: file(),
-            FAKETIME_NO_CACHE: '1',
-            DONT_FAKE_MONOTONIC: '1',
-          };
+    const late = {
+      LD_PRELOAD: FAKETIME ?? '',
+      FAKETIME_TIMESTAMP_FILE: file(),
+      FAKETIME_NO_CACHE: '1',
+      DONT_FAKE_MONOTONIC: '1',
+    };
     const home = await openRedisHome({ ...process.env, ...late });
     const server = await startRedisProcess([], { home });
     return {
@@ -227,55 +205,42 @@ describe('a Redis server whose clock goes back', () => {
     };
   });
 
-  it(
-    'by an hour refuses no store for longer than a window',
-    async ({ skip }) => {
-      if (why !== null) {
-        process.stderr.write(`not run: ${why}\n`);
-        return skip(why);
-      }
-      const { server } = found.redis;
-      const clock = async () => Number(((await server.client.time()) as unknown as string[])[0]);
-      if ((await clock()) < Date.now() / 1_000 + 3_000)
+  row(
+    'its clock goes back by an hour: no store is refused for longer than a window',
+    async () => {
+      const [seconds] = (await found.servers.server.client.time()) as unknown as string[];
+      if (Number(seconds) < Date.now() / 1_000 + 3_000)
         throw new Error('the clock of Redis is not an hour ahead');
-      return found.traffic.passThrough({
-        name: 'Redis: its clock goes back by an hour',
-        cause: async () => {
-          await writeFile(file(), '+0\n');
-          if ((await found.traffic.flood(600)) === 0)
-            throw new Error('the store is within its quota');
-          return () => Promise.resolve();
-        },
-        // Of the store that is beyond its quota, until the window is over.
-        also: [429],
-        lastsMs: 5_000,
-      });
+      await writeFile(file(), '+0\n');
+      if ((await found.traffic.flood(600)) === 0) throw new Error('the store is within its quota');
+      return () => Promise.resolve();
     },
-    ROW_MS,
+    // Of the store that is beyond its quota, until the window is over.
+    { also: [429], lastsMs: 5_000 },
   );
 });
 
 describe('a Redis with sentinels', () => {
-  const { found, row } = useTraffic(() => startRedisSentinels());
+  const { found, row } = useStates('Redis', () => startRedisSentinels());
 
   row(
     'the replica is promoted (SENTINEL FAILOVER)',
     async () => {
-      await found.redis.promote();
-      return () => followsItsMaster(found.redis.master);
+      await found.servers.promote();
+      return () => followsItsMaster(found.servers.master);
     },
     { lastsMs: 5_000 },
   );
 });
 
 describe('a Redis Cluster', () => {
-  const { found, row } = useTraffic(async () => {
+  const { found, row } = useStates('Redis', async () => {
     const cluster = await startRedisCluster();
     return { ...cluster, settings: { REDIS_URL: cluster.url } };
   });
 
   row('every master hands over to its replica (CLUSTER FAILOVER)', async () => {
-    for (const { master, replica } of found.redis.shards) {
+    for (const { master, replica } of found.servers.shards) {
       await followsItsMaster(replica);
       await replica.client.cluster('FAILOVER');
       await followsItsMaster(master);

@@ -4,7 +4,7 @@
  * end all were as before.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
-import { expect } from 'vitest';
+import { afterAll, beforeAll, expect, it } from 'vitest';
 import { hashSecret } from '#shared/access/secrets.ts';
 import { lettersIn } from '#shared/read-models/collections.ts';
 import { pause } from '#shared/waiting.ts';
@@ -26,16 +26,35 @@ export interface State {
   also?: readonly number[];
 }
 
-export interface Traffic {
-  installation: Installation;
-  /** Sends concurrent requests of one store. @returns how many were answered 429. */
-  flood: (times: number) => Promise<number>;
-  /**
-   * Lets a server pass through a state. Fails where a process ends, an event is lost, an answer is
-   * wrong, or service resumes late.
-   */
-  passThrough: (state: State) => Promise<void>;
-  close: () => Promise<void>;
+interface Servers {
+  /** Addresses of the servers, and other variables. */
+  settings: Record<string, string>;
+  /** Variables that the test itself does not use. */
+  ofServices?: Record<string, string>;
+  close: () => Promise<unknown>;
+}
+
+/** To start servers or pass through a state on a busy machine. */
+const LIMIT_MS = 300_000;
+
+/**
+ * Servers and traffic for the tests of a group.
+ * @param of begins the name of each state.
+ */
+export function useStates<S extends Servers>(of: string, start: () => Promise<S>) {
+  const found = {} as { servers: S; traffic: Awaited<ReturnType<typeof startTraffic>> };
+  beforeAll(async () => {
+    found.servers = await start();
+    found.traffic = await startTraffic(found.servers);
+  }, LIMIT_MS);
+  afterAll(async () => {
+    await found.traffic?.close();
+    await found.servers?.close();
+  }, LIMIT_MS);
+  /** A test of a state. */
+  const row = (name: string, cause: State['cause'], more: Partial<State> = {}) =>
+    it(name, () => found.traffic.passThrough({ name: `${of}: ${name}`, cause, ...more }), LIMIT_MS);
+  return { found, row };
 }
 
 const PATHS = ['/api/order/list?page_size=100', '/api/order/details/?order_id=o1'];
@@ -45,16 +64,10 @@ const EVENT_MS = 50;
 const REQUEST_MS = 20;
 const LASTS_MS = 3_000;
 /** How soon after a state everything is as before. */
-export const RESUMES_MS = 5_000;
+const RESUMES_MS = 5_000;
 
-/**
- * Timeouts are those of production.
- * @param settings addresses of the servers, and other variables. @param ofServices variables that the test itself does not use.
- */
-export async function startTraffic(
-  settings: Record<string, string>,
-  ofServices: Record<string, string> = {},
-): Promise<Traffic> {
+/** Timeouts are those of production. */
+async function startTraffic({ settings, ofServices }: Servers) {
   await using begun = new AsyncDisposableStack();
   const installation = await createInstallation({
     partitions: 3,
@@ -104,6 +117,10 @@ export async function startTraffic(
       .flatMap(({ lines }) => lines.slice(-12).map((one) => JSON.stringify(one).slice(0, 400)))
       .join('\n');
 
+  /**
+   * Lets a server pass through a state. Fails where a process ends, an event is lost, an answer is
+   * wrong, or service resumes late.
+   */
   const passThrough = async ({ name, cause, lastsMs = LASTS_MS, also = [] }: State) => {
     const token = await keys.give('s1');
     const slowness = watchSlowness();
@@ -158,6 +175,7 @@ export async function startTraffic(
       throw new Error(`${name}: ${String(error)}\n${story()}`, { cause: error });
     }
   };
+  /** Sends concurrent requests of one store. @returns how many were answered 429. */
   const flood = async (times: number) => {
     const answers = await Promise.all(
       Array.from({ length: times }, () => get(url, PATHS[0] ?? '', readers[2] ?? '')),

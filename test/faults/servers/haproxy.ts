@@ -18,18 +18,12 @@ export interface Backend {
   operations: string;
 }
 
-export interface Haproxy {
-  url: string;
-  /** Adds a service, which gets requests while it is ready. */
-  add: (backend: Backend) => Promise<void>;
-  remove: (backend: Backend) => Promise<void>;
-  close: () => Promise<void>;
-}
-
 const CONFIGURATION = new URL('../../../deploy/haproxy/haproxy.cfg', import.meta.url);
 const PLACES = 10;
 
-export async function startHaproxy(): Promise<Haproxy> {
+export type Haproxy = Awaited<ReturnType<typeof startHaproxy>>;
+
+export async function startHaproxy() {
   const home = await makeHome();
   const [port = 0] = await freePorts(1);
   const socket = join(home.path, 'haproxy.sock');
@@ -69,7 +63,8 @@ export async function startHaproxy(): Promise<Haproxy> {
   }
   return {
     url: `http://127.0.0.1:${port}`,
-    async add(backend) {
+    /** Adds a service, which gets requests while it is ready. */
+    async add(backend: Backend) {
       const place = free.shift();
       if (place === undefined) throw new Error('there is no place left');
       places.set(backend, place);
@@ -79,7 +74,7 @@ export async function startHaproxy(): Promise<Haproxy> {
         `set server ${place} state ready`,
       );
     },
-    async remove(backend) {
+    async remove(backend: Backend) {
       const place = places.get(backend);
       if (place === undefined) return;
       places.delete(backend);

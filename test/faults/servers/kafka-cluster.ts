@@ -8,29 +8,12 @@ import { locateBroker } from '#local/stack/kafka/kafka.ts';
 import type { Command } from '#local/stack/process.ts';
 import { freePorts } from '#local/stack/program.ts';
 import { eventually } from '#test/eventually.ts';
-import { startTcpProxy, type TcpProxy } from '#test/tcp-proxy.ts';
+import { startTcpProxy } from '#test/tcp-proxy.ts';
 import { makeHome } from './home.ts';
 import { fetchTools } from './kafka-tools/fetched.ts';
-import { makeServer, onFreePorts, type Server, startAll } from './server.ts';
+import { makeServer, onFreePorts, startAll } from './server.ts';
 
-export interface KafkaCluster {
-  /** `host:port,…` for clients that bypass the proxies. */
-  brokers: string;
-  /** The same for clients that connect only through `proxy`; only for a single broker. */
-  proxied: string;
-  proxy: TcpProxy;
-  /** A connected client for administration. */
-  admin: kafkajs.Admin;
-  /** Runs one of Kafka's own commands, by its class, against the brokers. @returns its output. */
-  runTool: (tool: string, ...args: string[]) => Promise<string>;
-  servers: Server[];
-  /** The log file of a partition at the first broker, while the log has a single segment. */
-  logFile: (topic: string, partition: number) => string;
-  leaderOf: (topic: string, partition: number) => Promise<Server>;
-  /** Waits until all replicas of a topic are in sync. */
-  inSync: (topic: string) => Promise<void>;
-  close: () => Promise<void>;
-}
+export type KafkaCluster = Awaited<ReturnType<typeof startOnce>>;
 
 const READY_MS = 60_000;
 
@@ -45,17 +28,13 @@ export function startKafkaCluster(
     coordinates = true,
     settings = {},
   }: { coordinates?: boolean; settings?: Record<string, string> } = {},
-): Promise<KafkaCluster> {
+) {
   return onFreePorts(() => startOnce(size, coordinates, settings));
 }
 
 const BROKER = 'kafka.Kafka';
 
-async function startOnce(
-  size: 1 | 3,
-  coordinates: boolean,
-  settings: Record<string, string>,
-): Promise<KafkaCluster> {
+async function startOnce(size: 1 | 3, coordinates: boolean, settings: Record<string, string>) {
   const home = await makeHome();
   const ports = await freePorts(3 * size);
   const nodes = Array.from({ length: size }, (_, index) => {
@@ -106,11 +85,15 @@ async function startOnce(
     throw error;
   }
   return {
+    /** `host:port,…` for clients that bypass the proxies. */
     brokers,
+    /** The same for clients that connect only through `proxy`; only for a single broker. */
     proxied: `127.0.0.1:${proxy.port}`,
     proxy,
+    /** A connected client for administration. */
     admin,
-    async runTool(tool, ...args) {
+    /** Runs one of Kafka's own commands, by its class, against the brokers. @returns its output. */
+    async runTool(tool: string, ...args: string[]) {
       if (broker === undefined) throw new Error('there is no broker');
       const { file, args: java } = broker;
       const tools = join(await fetchTools(home.context), '*');
@@ -123,9 +106,10 @@ async function startOnce(
     },
     servers,
     close,
-    logFile: (topic, partition) =>
+    /** The log file of a partition at the first broker, while the log has a single segment. */
+    logFile: (topic: string, partition: number) =>
       join(home.path, 'kafka-1', 'data', `${topic}-${partition}`, '00000000000000000000.log'),
-    async leaderOf(topic, partition) {
+    async leaderOf(topic: string, partition: number) {
       const { topics } = await admin.fetchTopicMetadata({ topics: [topic] });
       const leader = topics[0]?.partitions.find(
         ({ partitionId }) => partitionId === partition,
@@ -134,7 +118,8 @@ async function startOnce(
       if (server === undefined) throw new Error(`${topic}/${partition} has no leader`);
       return server;
     },
-    async inSync(topic) {
+    /** Waits until all replicas of a topic are in sync. */
+    async inSync(topic: string) {
       await eventually(
         `every copy of ${topic} is complete`,
         async () => {

@@ -3,6 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { MongoClient } from 'mongodb';
 import { formReplicaSet, locateMongod, REPLICA_SET } from '#local/stack/mongodb/mongodb.ts';
 import { freePorts } from '#local/stack/program.ts';
+import { words } from '#test/words.ts';
 import { makeHome } from './home.ts';
 import { makeServer, onFreePorts, type Server, startAll } from './server.ts';
 
@@ -111,6 +112,11 @@ export async function commandAt(server: Server, command: object): Promise<Record
     }
   }
 }
+
+/** Every command with which the services read and write. */
+export const SERVICE_COMMANDS = words(
+  'find aggregate insert update delete findAndModify commitTransaction getMore',
+);
 
 /** The command that sets a failpoint, or ends it by the mode `off`. */
 export function failPoint(name: string, mode: object | 'alwaysOn' | 'off', data?: object): object {

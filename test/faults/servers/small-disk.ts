@@ -5,17 +5,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describeError } from '#shared/errors.ts';
 
-export interface SmallDisk {
-  path: string;
-  /** Fills the remaining space. */
-  fill: () => void;
-  /** Frees the space that `fill` took. */
-  empty: () => void;
-  close: () => void;
-}
-
 /** Mounts it. @returns the reason if that is not allowed. */
-export function mountSmallDisk(mebibytes: number): SmallDisk | string {
+export function mountSmallDisk(mebibytes: number) {
   const path = mkdtempSync(join(tmpdir(), 'store-data-disk-'));
   try {
     execFileSync('mount', ['-t', 'tmpfs', '-o', `size=${mebibytes}m`, 'tmpfs', path], {
@@ -28,6 +19,7 @@ export function mountSmallDisk(mebibytes: number): SmallDisk | string {
   const ballast = join(path, 'ballast');
   return {
     path,
+    /** Fills the remaining space. */
     fill() {
       const file = openSync(ballast, 'a');
       const block = Buffer.alloc(65_536);
@@ -39,6 +31,7 @@ export function mountSmallDisk(mebibytes: number): SmallDisk | string {
         closeSync(file);
       }
     },
+    /** Frees the space that `fill` took. */
     empty: () => rmSync(ballast, { force: true }),
     close() {
       execFileSync('umount', ['-l', path]);
