@@ -53,7 +53,7 @@ export async function ensurePackage(wanted: Package, context: StartContext): Pro
   const folder = join(cache, `${wanted.name}-${list.slice(0, 12)}`);
   const damaged = await findDamaged(folder, wanted.checksums);
   if (damaged?.length === 0) return folder;
-  if (damaged !== null) throw new StackError(`${folder} is damaged (${damaged[0]}): remove it`);
+  if (damaged !== null) context.log(`${folder} is damaged (${damaged[0]}): fetching it again`);
   const staging = join(cache, `.fetching-${wanted.name}-${randomUUID()}`);
   await context.guard.hold('path', staging);
   await mkdir(staging, { recursive: true }).catch((error: unknown) => {
@@ -65,6 +65,7 @@ export async function ensurePackage(wanted: Package, context: StartContext): Pro
   });
   try {
     await fetchInto(staging, wanted, context);
+    if (damaged !== null) await rename(folder, join(staging, 'damaged')).catch(() => undefined);
     await rename(join(staging, 'finished'), folder).catch(async (error: unknown) => {
       // Another process may have done the same: both results are equal.
       if ((await findDamaged(folder, wanted.checksums))?.length !== 0) throw error;
