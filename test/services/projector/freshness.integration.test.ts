@@ -2,6 +2,7 @@
 import { expect, it } from 'vitest';
 import { beginOfAge } from '#projector/generation.ts';
 import { orderEvent } from '#test/events.ts';
+import { eventually } from '#test/eventually.ts';
 import { useInstallation } from '#test/hooks.ts';
 import { startSilentProjector } from '#test/projectors.ts';
 import { caughtUp } from '#test/read-models.ts';
@@ -28,16 +29,13 @@ it('neither the fill of a first generation nor old events that are published aga
     await caughtUp(installation);
     await installation.publish([old('o3'), orderEvent('o4')]);
     await caughtUp(installation);
-    const metrics = await projector.metrics.registry.metrics();
-    const value = (name: string) =>
-      Number(
-        metrics
-          .split('\n')
-          .find((line) => line.startsWith(`store_data_freshness_seconds_${name}{`))
-          ?.split(' ')[1],
-      );
-    expect(value('count')).toBe(2);
-    expect(value('sum')).toBeLessThan(600);
+    const value = async (name: string) => {
+      const { values } = await projector.metrics.freshness.get();
+      return values.find(({ metricName }) => metricName?.endsWith(name))?.value;
+    };
+    // Observed after the commit.
+    await eventually('both are observed', async () => (await value('_count')) === 2);
+    expect(await value('_sum')).toBeLessThan(600);
   } finally {
     await projector.stop();
   }
