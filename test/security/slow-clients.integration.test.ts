@@ -92,22 +92,22 @@ describe('a body', () => {
   });
 });
 
-describe.concurrent('a connection is closed in time', { timeout: PATIENCE_MS }, () => {
-  it('if the client sends nothing', async ({ expect: check }) => {
+describe.concurrent('clients', { timeout: PATIENCE_MS }, () => {
+  it('that send nothing are cut off in time', async ({ expect: check }) => {
     const texts = await Promise.all((await target.openMany(25)).map(readToEnd));
     for (const text of texts) check(text).toMatch(/^(?:HTTP\/1\.1 408 |$)/);
   });
 
   it.for([
-    ['sends headers slowly', 25, 'GET /api/order/list HTTP/1.1\r\nHost: x\r\n', 'X-Slow: 1\r\n'],
-    ['sends a body slowly', 25, POST + FORM, 'grant_type=client_credentials'],
+    ['send headers slowly', 25, 'GET /api/order/list HTTP/1.1\r\nHost: x\r\n', 'X-Slow: 1\r\n'],
+    ['send a body slowly', 25, POST + FORM, 'grant_type=client_credentials'],
     [
-      'sends chunks slowly, or without end',
+      'send chunks slowly, or without end',
       25,
       `${POST}Transfer-Encoding: chunked\r\n\r\n`,
       '1\r\na\r\n',
     ],
-  ] as const)('if the client %s', async ([, count, head, slow], { expect: check }) => {
+  ] as const)('that %s are cut off in time', async ([, count, head, slow], { expect: check }) => {
     const opened = await target.openMany(count);
     const ends = opened.map(readToEnd);
     for (const socket of opened) {
@@ -120,7 +120,7 @@ describe.concurrent('a connection is closed in time', { timeout: PATIENCE_MS }, 
     }
   });
 
-  it('if the client does not read answers', async ({ expect: check }) => {
+  it('that do not read answers are cut off in time', async ({ expect: check }) => {
     await using impatient = await startApp(target.service.installation.config);
     // With the real timeout the test would wait half a minute.
     const { server } = impatient.app;
@@ -139,7 +139,7 @@ describe.concurrent('a connection is closed in time', { timeout: PATIENCE_MS }, 
     for (const text of texts) check(text.split('HTTP/1.1 200').length - 1).toBeLessThan(asked);
   });
 
-  it('and other clients are answered meanwhile', async () => {
+  it('that are quick are answered meanwhile', async () => {
     for (let round = 0; round < 8; round += 1) {
       await target.expectNormalService(10);
       await sleep(1_000);
@@ -147,7 +147,7 @@ describe.concurrent('a connection is closed in time', { timeout: PATIENCE_MS }, 
   });
 
   it(
-    'large answers that one store reads slowly are bounded, and others are answered (rule R8.6)',
+    'of one store that read large answers slowly are cut off, and others are answered (rule R8.6)',
     async () => {
       const { service } = target;
       const options = times(200, (index) => ({
@@ -180,7 +180,7 @@ describe.concurrent('a connection is closed in time', { timeout: PATIENCE_MS }, 
         await eventually(
           'many are cut',
           async () => (await bytes()).cut > before.cut + 20,
-          PATIENCE_MS,
+          4 * PATIENCE_MS,
         );
         await target.expectNormalService(20);
         // Those that are left, and those that are begun meanwhile.
@@ -190,6 +190,6 @@ describe.concurrent('a connection is closed in time', { timeout: PATIENCE_MS }, 
         for (const socket of slow) socket.destroy();
       }
     },
-    2 * PATIENCE_MS,
+    5 * PATIENCE_MS,
   );
 });
