@@ -42,10 +42,10 @@ const LIMIT_MS = 300_000;
  * @param of begins the name of each state.
  */
 export function useStates<S extends Servers>(of: string, start: () => Promise<S>) {
-  const found = {} as { servers: S; traffic: Awaited<ReturnType<typeof startTraffic>> };
+  const found = {} as { servers: S; traffic: Traffic };
   beforeAll(async () => {
     found.servers = await start();
-    found.traffic = await startTraffic(found.servers);
+    found.traffic = await startTraffic(found.servers.settings, found.servers.ofServices);
   }, LIMIT_MS);
   afterAll(async () => {
     await found.traffic?.close();
@@ -66,8 +66,13 @@ const LASTS_MS = 3_000;
 /** How soon after a state everything is as before. */
 const RESUMES_MS = 5_000;
 
+export type Traffic = Awaited<ReturnType<typeof startTraffic>>;
+
 /** Timeouts are those of production. */
-async function startTraffic({ settings, ofServices }: Servers) {
+export async function startTraffic(
+  settings: Servers['settings'],
+  ofServices: Servers['ofServices'] = {},
+) {
   await using begun = new AsyncDisposableStack();
   const installation = await createInstallation({
     partitions: 3,
