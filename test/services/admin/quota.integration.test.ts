@@ -9,7 +9,7 @@ import { useMade, useQueryService } from '#test/hooks.ts';
 import { startApp } from '#test/query-service.ts';
 import { expectRefused, runCommand, runJson } from './run-command.ts';
 
-const service = useQueryService();
+const service = useQueryService({ environments: 2 });
 const others = [1, 2].map(() => useMade(() => startApp(service.installation.config)));
 let servers: Servers;
 
@@ -101,7 +101,23 @@ describe('quota set', () => {
     const active = { access_status: 'active', quota: { requests: 9 } };
     expect(await stores().findOne({ store_id: 'both' })).toMatchObject(active);
   });
+
+  it('does not affect other stores and environments', async () => {
+    await service.setKey({ clientId: 'elsewhere', storeId: 'alone', environment: elsewhere() });
+    const tokens = [await tokenFor('other'), await service.api.token('elsewhere', 'secret')];
+    await set('alone', { requests: 1 });
+    const configured = '"store";q=1000000;w=60';
+    for (const token of tokens) {
+      expect((await told(token)).map(([, policy]) => policy)).toEqual([
+        configured,
+        configured,
+        configured,
+      ]);
+    }
+  });
 });
+
+const elsewhere = () => service.installation.config.environments[1] ?? '';
 
 describe('quota reset', () => {
   it('restores the configured quota immediately', async () => {

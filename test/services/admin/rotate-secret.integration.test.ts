@@ -60,6 +60,19 @@ describe('keys rotate-secret', () => {
     expect((await stored(id))?.secret_hashes).toEqual([hashSecret(next)]);
   });
 
+  it('retires the older secret in any order in which events list them', async () => {
+    await service.setKey({ clientId: 'pos', secrets: ['first'] });
+    await event('pos', 100, { secret_sha256: [hashSecret('first'), hashSecret('second')] });
+    await rotate('pos --retire-old');
+    expect([await statusOf('pos', 'first'), await statusOf('pos', 'second')]).toEqual([401, 200]);
+  });
+
+  it('prints the secret even if the change is not active yet', async () => {
+    await service.setKey({ clientId: 'late', secrets: ['old'] });
+    const secret = await secretOf(await rotate('late --wait 0'));
+    await eventually('the secret counts', async () => (await statusOf('late', secret)) === 200);
+  });
+
   it('refuses a third secret, and the retirement of the only one', async () => {
     await service.setKey({ clientId: 'both', secrets: ['a', 'b'] });
     await expectRefused(
