@@ -59,9 +59,7 @@ describe('a Kafka cluster replaced by one with other offsets', () => {
 
     const held = await runCommand(installation.env, 'rebuild');
     expect(held.code).toBe(1);
-    expect(held.stdout).toContain(
-      'orders: 19 other content of the same version in facet, summary.status',
-    );
+    expect(held.stdout).toMatch(/orders +content +19 +facet summary\.status/);
     expect((await runCommand(installation.env, 'rebuild --accept all')).code).toBe(0);
     expect(await statesOf(installation)).toEqual(['1 kept', '2 live']);
     expect((await dump(generationDb(installation, 2)))['orders']).toHaveLength(40);
