@@ -145,51 +145,52 @@ describe.concurrent('clients', { timeout: PATIENCE_MS }, () => {
       await sleep(1_000);
     }
   });
-
-  it(
-    'of one store that read large answers slowly are cut off, and others are answered (rule R8.6)',
-    async () => {
-      const { service } = target;
-      const options = times(200, (index) => ({
-        id: `${index}`,
-        name: 'x'.repeat(200),
-        price: '1.00',
-      }));
-      await service.apply(times(100, (index) => aGroup(`g${index}`, { options }, 'greedy')));
-      const token = await service.tokenOf({ clientId: 'greedy', storeId: 'greedy' });
-      const bytes = async () => {
-        const metrics = await (await fetch(`${target.operations}/metrics`)).text();
-        const valueOf = (name: string) =>
-          Number(new RegExp(`^${name} (\\d+)`, 'm').exec(metrics)?.[1]);
-        return {
-          unread: valueOf('store_data_unread_bytes'),
-          cut: valueOf('store_data_cut_answers_total'),
-        };
-      };
-      const before = await bytes();
-      const slow = await target.openMany(60);
-      for (const socket of slow) {
-        socket.on('readable', () => undefined).on('error', () => undefined);
-        const page = 'GET /api/option-group/list?page_size=100 HTTP/1.1\r\nHost: x\r\n';
-        socket.write(`${page}Authorization: Bearer ${token}\r\n\r\n`);
-      }
-      const trickle = setInterval(() => {
-        for (const socket of slow) socket.read(1_300);
-      }, 100);
-      try {
-        await eventually(
-          'many are cut',
-          async () => (await bytes()).cut > before.cut + 20,
-          4 * PATIENCE_MS,
-        );
-        await target.expectNormalService(20);
-        // Those that are left, and those that are begun meanwhile.
-        await eventually('few bytes are unread', async () => (await bytes()).unread <= 33_554_432);
-      } finally {
-        clearInterval(trickle);
-        for (const socket of slow) socket.destroy();
-      }
-    },
-    5 * PATIENCE_MS,
-  );
 });
+
+// Alone: how soon they are cut depends on what else the service does.
+it(
+  'large answers that one store reads slowly are bounded, and others are answered (rule R8.6)',
+  async () => {
+    const { service } = target;
+    const options = times(200, (index) => ({
+      id: `${index}`,
+      name: 'x'.repeat(200),
+      price: '1.00',
+    }));
+    await service.apply(times(100, (index) => aGroup(`g${index}`, { options }, 'greedy')));
+    const token = await service.tokenOf({ clientId: 'greedy', storeId: 'greedy' });
+    const bytes = async () => {
+      const metrics = await (await fetch(`${target.operations}/metrics`)).text();
+      const valueOf = (name: string) =>
+        Number(new RegExp(`^${name} (\\d+)`, 'm').exec(metrics)?.[1]);
+      return {
+        unread: valueOf('store_data_unread_bytes'),
+        cut: valueOf('store_data_cut_answers_total'),
+      };
+    };
+    const before = await bytes();
+    const slow = await target.openMany(60);
+    for (const socket of slow) {
+      socket.on('readable', () => undefined).on('error', () => undefined);
+      const page = 'GET /api/option-group/list?page_size=100 HTTP/1.1\r\nHost: x\r\n';
+      socket.write(`${page}Authorization: Bearer ${token}\r\n\r\n`);
+    }
+    const trickle = setInterval(() => {
+      for (const socket of slow) socket.read(1_300);
+    }, 100);
+    try {
+      await eventually(
+        'many are cut',
+        async () => (await bytes()).cut > before.cut + 20,
+        PATIENCE_MS,
+      );
+      await target.expectNormalService(20);
+      // Those that are left, and those that are begun meanwhile.
+      await eventually('few bytes are unread', async () => (await bytes()).unread <= 33_554_432);
+    } finally {
+      clearInterval(trickle);
+      for (const socket of slow) socket.destroy();
+    }
+  },
+  2 * PATIENCE_MS,
+);
