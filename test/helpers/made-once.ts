@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto';
 import { existsSync, globSync } from 'node:fs';
 import { mkdir, mkdtemp, readFile, rename, rm } from 'node:fs/promises';
-import { join } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 
 const ROOT = join(import.meta.dirname, '../..');
 const CACHE = join(ROOT, 'node_modules/.cache/tests');
@@ -23,9 +23,17 @@ export async function madeOnce(
     hash.update(`\0${path}\0`).update(text);
   }
   const folder = join(CACHE, `${name}-${hash.digest('hex').slice(0, 16)}`);
+  return keptFolder(folder, make);
+}
+
+/** The folder as it was kept; without it, what `make` makes of an empty one. */
+export async function keptFolder(
+  folder: string,
+  make: (folder: string) => Promise<unknown>,
+): Promise<string> {
   if (existsSync(folder)) return folder;
-  await mkdir(CACHE, { recursive: true });
-  const staging = await mkdtemp(join(CACHE, `.${name}-`));
+  await mkdir(dirname(folder), { recursive: true });
+  const staging = await mkdtemp(join(dirname(folder), `.${basename(folder)}-`));
   try {
     await make(staging);
     await rename(staging, folder);

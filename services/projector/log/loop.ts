@@ -1,6 +1,6 @@
 /**
- * One partition during one assignment. A new assignment makes a new loop, whose claim fences the
- * old one. It is in one state at a time:
+ * One partition, from when it is assigned to us until it is taken away; its next owner's claim fences
+ * it. It is in one state at a time:
  *
  * | state     | what it does                                      | what ends it                                              |
  * | --------- | ------------------------------------------------- | --------------------------------------------------------- |
