@@ -9,7 +9,7 @@ import {
   batchesOf,
   type Bound,
   type BoundQuestion,
-  COMBINATIONS,
+  BOUNDS,
   PATHS,
   questionsAbout,
   recordsAtBounds,
@@ -42,6 +42,8 @@ const MORE: Partial<Record<Bound, Sizes>> = {
   'one customer': { order: MANY },
   'one second': { order: MANY, customer: MANY },
 };
+/** None, each alone, and all at once. Pairs are those of `test/faults/bounds.fault.test.ts`. */
+const COMBINATIONS: readonly (readonly Bound[])[] = [[], ...BOUNDS.map((one) => [one]), BOUNDS];
 const STORES = COMBINATIONS.map((bounds, index) => {
   const [first] = bounds;
   const more = first === undefined || bounds.length > 1 ? undefined : MORE[first];
