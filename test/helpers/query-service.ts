@@ -94,8 +94,9 @@ export async function startQueryService(
     sequence += 1;
     const data = { secret_sha256: secrets.map(hashSecret), scopes, status };
     const event = { entity: 'access_key', storeId, subject: clientId, sequence, data };
-    await installation.publishAccess([event], key.environment ?? environment);
+    // Other calls go on counting while this one publishes.
     const filter = { _id: clientId, sequence, publish_pending: { $exists: false } } as const;
+    await installation.publishAccess([event], key.environment ?? environment);
     await eventually(`key ${clientId} is applied`, async () => {
       return (await control.keys.findOne(filter)) !== null;
     });

@@ -7,6 +7,7 @@ import { chmod, copyFile, mkdir, readdir, readFile, rename, rm } from 'node:fs/p
 import { homedir } from 'node:os';
 import { basename, dirname, join } from 'node:path';
 import { promisify } from 'node:util';
+import { hasCode } from '#shared/errors.ts';
 import { reasonOf, StackError, type StartContext, withReports } from './part.ts';
 import { findInstalled, findOnPath, type ProgramKind } from './program.ts';
 import { type Command, lastLines, startGuarded } from './process.ts';
@@ -65,16 +66,32 @@ export async function ensurePackage(wanted: Package, context: StartContext): Pro
   });
   try {
     await fetchInto(staging, wanted, context);
-    if (damaged !== null) await rename(folder, join(staging, 'damaged')).catch(() => undefined);
-    await rename(join(staging, 'finished'), folder).catch(async (error: unknown) => {
-      // Another process may have done the same: both results are equal.
-      if ((await findDamaged(folder, wanted.checksums))?.length !== 0) throw error;
-    });
+    await put(join(staging, 'finished'), folder, wanted.checksums, staging);
   } finally {
     await rm(staging, { recursive: true, force: true });
     context.guard.release('path', staging);
   }
   return folder;
+}
+
+/** Puts a complete package in its place. Other processes may do the same at the same time. */
+async function put(
+  finished: string,
+  folder: string,
+  checksums: string,
+  staging: string,
+): Promise<void> {
+  for (;;) {
+    const damaged = await findDamaged(folder, checksums);
+    if (damaged?.length === 0) return;
+    await rename(folder, join(staging, randomUUID())).catch(() => undefined);
+    try {
+      return await rename(finished, folder);
+    } catch (error) {
+      // What another one has put there meanwhile is looked at.
+      if (!hasCode(error, 'ENOTEMPTY')) throw error;
+    }
+  }
 }
 
 async function fetchInto(staging: string, wanted: Package, context: StartContext): Promise<void> {
@@ -88,7 +105,7 @@ async function fetchInto(staging: string, wanted: Package, context: StartContext
   } catch (error) {
     throw new StackError(`could not fetch ${wanted.title}: ${reasonOf(error)}`, { cause: error });
   }
-  const damaged = (await findDamaged(target, wanted.checksums)) ?? [];
+  const damaged = await check(target, wanted.checksums);
   if (damaged.length > 0) {
     throw new StackError(
       `the download is not ${wanted.title}: ${damaged.join(', ')} differs from ${wanted.checksums}`,
@@ -98,13 +115,21 @@ async function fetchInto(staging: string, wanted: Package, context: StartContext
 
 const run = promisify(execFile);
 
-/**
- * The names of the files in `folder` that are missing or differ from the committed list; `null`
- * if there is no such folder. sha256sum does it on a core of its own, while this process starts
- * the other servers.
- */
+/** As `check`; `null` if there is no such folder. */
 async function findDamaged(folder: string, listFile: string): Promise<string[] | null> {
   if (!existsSync(folder)) return null;
+  return check(folder, listFile).catch((error: unknown) => {
+    // Another process is replacing it.
+    if (hasCode(error, 'ENOENT')) return null;
+    throw error;
+  });
+}
+
+/**
+ * The names of the files in `folder` that are missing or differ from the committed list. sha256sum
+ * finds them on a core of its own, while this process starts the other servers.
+ */
+async function check(folder: string, listFile: string): Promise<string[]> {
   try {
     await run('sha256sum', ['--check', '--quiet', '--strict', listFile], {
       cwd: folder,
