@@ -7,8 +7,6 @@ import type { Authority, Issued } from '#test/certificates.ts';
 import { makeHome } from '../faults/servers/home.ts';
 import { makeServer } from '../faults/servers/server.ts';
 
-export type SecureBroker = Awaited<ReturnType<typeof startSecureBroker>>;
-
 export const USER = 'projector';
 export const PASSWORD = 'pass:w+rd%';
 

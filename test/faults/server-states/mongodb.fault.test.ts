@@ -7,32 +7,18 @@ import { cp, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { MongoClient } from 'mongodb';
-import { afterAll, beforeAll, describe, it } from 'vitest';
+import { describe } from 'vitest';
 import { useFolder } from '#test/folder.ts';
 import {
   commandAt,
   failPoint,
-  type ReplicaSet,
+  SERVICE_COMMANDS,
   startReplicaSet,
   WITH_TEST_COMMANDS,
 } from '../servers/replica-set.ts';
 import type { Server } from '../servers/server.ts';
-import { startTraffic, type State, type Traffic } from './traffic.ts';
+import { useStates } from './traffic.ts';
 
-const START_MS = 240_000;
-const ROW_MS = 240_000;
-
-/** Every command with which the services read and write. */
-const COMMANDS = [
-  'find',
-  'aggregate',
-  'insert',
-  'update',
-  'delete',
-  'findAndModify',
-  'commitTransaction',
-  'getMore',
-];
 const LABELS = ['SystemOverloadedError', 'RetryableError'];
 /** Codes of states, and codes that this release does not know, which half of all commands get. */
 const CODES: readonly (readonly [name: string, code: number, labels?: string[]])[] = [
@@ -65,60 +51,51 @@ function failing(server: () => Promise<Server>, data: object, probability = 0.5)
   };
 }
 
-function useTraffic(start: () => Promise<{ mongodb: ReplicaSet; uri?: string }>) {
-  const found = {} as { mongodb: ReplicaSet; traffic: Traffic };
-  beforeAll(async () => {
-    const { mongodb, uri } = await start();
-    found.mongodb = mongodb;
-    found.traffic = await startTraffic({ MONGODB_URI: uri ?? mongodb.uri });
-  }, START_MS);
-  afterAll(async () => {
-    await found.traffic?.close();
-    await found.mongodb?.close();
-  }, START_MS);
-  return found;
-}
+/** @param members of the set. @param parameters of its address, for the services. */
+const useMembers = (
+  of: string,
+  size: 1 | 3,
+  {
+    dataIn,
+    args = [],
+    parameters = '',
+  }: { dataIn?: () => string; args?: string[]; parameters?: string } = {},
+) =>
+  useStates(`MongoDB, ${of}`, async () => {
+    const options = { ...(dataIn && { dataIn: dataIn() }), args: [...WITH_TEST_COMMANDS, ...args] };
+    const mongodb = await startReplicaSet(size, options);
+    return { ...mongodb, settings: { MONGODB_URI: `${mongodb.uri}${parameters}` } };
+  });
 
 describe('one member of MongoDB', () => {
   const folder = useFolder();
   const [data, snapshot] = [() => join(folder, 'data'), () => join(folder, 'snapshot')];
-  const found = useTraffic(async () => ({
-    mongodb: await startReplicaSet(1, {
-      dataIn: data(),
-      args: [...WITH_TEST_COMMANDS, '--maxConns=200'],
-    }),
-  }));
-  const member = () => found.mongodb.servers[0] as Server;
-  const pass = (name: string, cause: State['cause'], more: Partial<State> = {}) =>
-    it(
-      name,
-      () => found.traffic.passThrough({ name: `MongoDB, one member: ${name}`, cause, ...more }),
-      ROW_MS,
-    );
+  const { found, row } = useMembers('one member', 1, { dataIn: data, args: ['--maxConns=200'] });
+  const member = () => found.servers.servers[0] as Server;
 
-  pass('steps down', async () => {
+  row('steps down', async () => {
     await commandAt(member(), { replSetStepDown: 2, secondaryCatchUpPeriodSecs: 1, force: true });
-    return () => found.mongodb.whole();
+    return () => found.servers.whole();
   });
 
   for (const [what, errorCode, errorLabels] of CODES) {
-    pass(
+    row(
       `answers half of all commands with ${what}`,
       failing(async () => member(), {
         errorCode,
-        failCommands: COMMANDS,
+        failCommands: SERVICE_COMMANDS,
         ...(errorLabels === undefined ? {} : { errorLabels }),
       }),
       { lastsMs: 2_000 },
     );
   }
 
-  pass(
+  row(
     'answers half of all heartbeats with an error',
     failing(async () => member(), { errorCode: 91, failCommands: ['hello', 'isMaster', 'ping'] }),
   );
 
-  pass(
+  row(
     'has a slow disk: each write and commit takes half a second longer',
     failing(
       async () => member(),
@@ -131,7 +108,7 @@ describe('one member of MongoDB', () => {
     ),
   );
 
-  pass('accepts no more connections', async () => {
+  row('accepts no more connections', async () => {
     const sockets: Socket[] = Array.from({ length: 250 }, () =>
       createConnection(member().port, '127.0.0.1'),
     );
@@ -147,7 +124,7 @@ describe('one member of MongoDB', () => {
     await cp(data(), snapshot(), { recursive: true });
     for (let election = 0; election < elections; election += 1) {
       await member().start();
-      await found.mongodb.whole();
+      await found.servers.whole();
       // Long enough that something is applied, and that the clients know the election.
       await sleep(1_500);
       await member().end();
@@ -156,28 +133,20 @@ describe('one member of MongoDB', () => {
       await rm(data(), { recursive: true });
       await cp(snapshot(), data(), { recursive: true });
       await member().start();
-      await found.mongodb.whole();
+      await found.servers.whole();
     };
   };
-  pass('is restored from a snapshot, without an election meanwhile', restored(0), {
+  row('is restored from a snapshot, without an election meanwhile', restored(0), {
     lastsMs: 1_000,
   });
-  pass('is restored from a snapshot of two elections ago', restored(2), { lastsMs: 1_000 });
+  row('is restored from a snapshot of two elections ago', restored(2), { lastsMs: 1_000 });
 });
 
 describe('three members of MongoDB', () => {
-  const found = useTraffic(async () => ({
-    mongodb: await startReplicaSet(3, { args: WITH_TEST_COMMANDS }),
-  }));
-  const pass = (name: string, cause: State['cause'], more: Partial<State> = {}) =>
-    it(
-      name,
-      () => found.traffic.passThrough({ name: `MongoDB, three members: ${name}`, cause, ...more }),
-      ROW_MS,
-    );
+  const { found, row } = useMembers('three members', 3);
   const secondaries = async () => {
-    const primary = await found.mongodb.primary();
-    const others = found.mongodb.servers.filter((server) => server !== primary);
+    const primary = await found.servers.primary();
+    const others = found.servers.servers.filter((server) => server !== primary);
     return others as [Server, Server];
   };
   /**
@@ -187,7 +156,7 @@ describe('three members of MongoDB', () => {
   const reconfigure = async (
     change: (config: { members: { host: string; priority: number }[] }) => void,
   ) => {
-    const primary = await found.mongodb.primary();
+    const primary = await found.servers.primary();
     const uri = `mongodb://127.0.0.1:${primary.port}/?directConnection=true`;
     await using client = new MongoClient(uri);
     const admin = client.db('admin');
@@ -199,12 +168,12 @@ describe('three members of MongoDB', () => {
     await admin.command({ replSetReconfig: config });
   };
 
-  pass('the primary steps down', async () => {
-    await commandAt(await found.mongodb.primary(), { replSetStepDown: 15 });
-    return () => found.mongodb.whole();
+  row('the primary steps down', async () => {
+    await commandAt(await found.servers.primary(), { replSetStepDown: 15 });
+    return () => found.servers.whole();
   });
 
-  pass(
+  row(
     'another primary is elected by priority',
     async () => {
       const [next] = await secondaries();
@@ -215,14 +184,14 @@ describe('three members of MongoDB', () => {
         await reconfigure(({ members }) => {
           for (const one of members) one.priority = 1;
         });
-        await found.mongodb.whole();
+        await found.servers.whole();
       };
     },
     // The takeover begins after some seconds.
     { lastsMs: 15_000 },
   );
 
-  pass('both secondaries stop applying, so that no write has a majority', async () => {
+  row('both secondaries stop applying, so that no write has a majority', async () => {
     const stopped = await secondaries();
     for (const server of stopped) await commandAt(server, failPoint('rsSyncApplyStop', 'alwaysOn'));
     return async () => {
@@ -230,7 +199,7 @@ describe('three members of MongoDB', () => {
     };
   });
 
-  pass('a member gets another name', async () => {
+  row('a member gets another name', async () => {
     const [renamed] = await secondaries();
     const rename = (from: string, to: string) =>
       reconfigure(({ members }) => {
@@ -241,13 +210,13 @@ describe('three members of MongoDB', () => {
     return () => rename('localhost', '127.0.0.1');
   });
 
-  pass('a secondary is in maintenance', async () => {
+  row('a secondary is in maintenance', async () => {
     const [server] = await secondaries();
     await commandAt(server, { replSetMaintenance: 1 });
     return () => commandAt(server, { replSetMaintenance: 0 });
   });
 
-  pass('a secondary is frozen and catches up', async () => {
+  row('a secondary is frozen and catches up', async () => {
     const [server] = await secondaries();
     await commandAt(server, { replSetFreeze: 5 });
     await commandAt(server, failPoint('rsSyncApplyStop', 'alwaysOn'));
@@ -256,21 +225,12 @@ describe('three members of MongoDB', () => {
 });
 
 describe('three members of MongoDB, read with secondaryPreferred', () => {
-  const found = useTraffic(async () => {
-    const mongodb = await startReplicaSet(3, { args: WITH_TEST_COMMANDS });
-    return { mongodb, uri: `${mongodb.uri}&readPreference=secondaryPreferred` };
+  const { found, row } = useMembers('three members, secondaryPreferred', 3, {
+    parameters: '&readPreference=secondaryPreferred',
   });
 
-  it(
-    'apply everything, and answer while the primary steps down',
-    () =>
-      found.traffic.passThrough({
-        name: 'MongoDB, three members, secondaryPreferred: the primary steps down',
-        cause: async () => {
-          await commandAt(await found.mongodb.primary(), { replSetStepDown: 15 });
-          return () => found.mongodb.whole();
-        },
-      }),
-    ROW_MS,
-  );
+  row('the primary steps down', async () => {
+    await commandAt(await found.servers.primary(), { replSetStepDown: 15 });
+    return () => found.servers.whole();
+  });
 });

@@ -42,10 +42,10 @@ const LIMIT_MS = 300_000;
  * @param of begins the name of each state.
  */
 export function useStates<S extends Servers>(of: string, start: () => Promise<S>) {
-  const found = {} as { servers: S; traffic: Traffic };
+  const found = {} as { servers: S; traffic: Awaited<ReturnType<typeof startTraffic>> };
   beforeAll(async () => {
     found.servers = await start();
-    found.traffic = await startTraffic(found.servers.settings, found.servers.ofServices);
+    found.traffic = await startTraffic(found.servers);
   }, LIMIT_MS);
   afterAll(async () => {
     await found.traffic?.close();
@@ -66,13 +66,8 @@ const LASTS_MS = 3_000;
 /** How soon after a state everything is as before. */
 const RESUMES_MS = 5_000;
 
-export type Traffic = Awaited<ReturnType<typeof startTraffic>>;
-
 /** Timeouts are those of production. */
-export async function startTraffic(
-  settings: Servers['settings'],
-  ofServices: Servers['ofServices'] = {},
-) {
+async function startTraffic({ settings, ofServices }: Servers) {
   await using begun = new AsyncDisposableStack();
   const installation = await createInstallation({
     partitions: 3,
