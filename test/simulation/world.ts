@@ -115,7 +115,7 @@ class World implements WorldOfProjectors {
 
   constructor(seed: number, partitions: number) {
     this.random = new Random(seed);
-    // What a late answer breaks is rare otherwise.
+    // In a third of all histories brokers fail often: only then late answers are frequent.
     this.faultChance = seed % 3 === 2 ? 0.15 : 0.02;
     this.scheduler = new Scheduler(this.random);
     this.#server = new Server(this.scheduler, this.random);

@@ -84,12 +84,14 @@ async function put(
   for (;;) {
     const damaged = await findDamaged(folder, checksums);
     if (damaged?.length === 0) return;
-    await rename(folder, join(staging, randomUUID())).catch(() => undefined);
+    await rename(folder, join(staging, randomUUID())).catch((error: unknown) => {
+      if (!hasCode(error, 'ENOENT')) throw error;
+    });
     try {
       return await rename(finished, folder);
     } catch (error) {
-      // What another one has put there meanwhile is looked at.
-      if (!hasCode(error, 'ENOTEMPTY')) throw error;
+      // Another process has put one there meanwhile: it is checked.
+      if (!hasCode(error, 'ENOTEMPTY', 'EEXIST')) throw error;
     }
   }
 }
