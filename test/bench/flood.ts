@@ -12,7 +12,7 @@ import { type LoadOrder, startLoad } from './load/load.ts';
 import { median, percentile, rounded } from './median.ts';
 import { publishRecords } from './query/setup.ts';
 import { orderRecord, storeRecord, times } from './query/stores.ts';
-import { fetchTokens, publishKeys } from './query/tokens.ts';
+import { clientOf, fetchTokens, publishKeys } from './query/tokens.ts';
 import { say } from './say.ts';
 import { serviceProgram } from './service.ts';
 
@@ -23,25 +23,17 @@ interface FloodOptions {
   rounds: number;
 }
 
-/** The calm store's share of requests answered with 200, and medians of the rounds. */
-interface Calm {
-  name: string;
-  answered_percent: number;
-  p50_ms: number;
-  p99_ms: number;
-  flood_per_second: number;
-}
-
 const [CALM, FLOODING] = ['calm', 'flooding'];
+const NO_FLOOD = 'none';
 const QUOTA = ['--requests', '10', '--window', '1'];
 const LIST = '/api/order/list';
 const ORDERS = 1_000;
 const FORGED = 1_000;
 
-async function run(context: BenchContext, options: FloodOptions): Promise<{ rows: Calm[] }> {
+async function run(context: BenchContext, options: FloodOptions): Promise<string> {
   const { installation, start, cleanup } = context;
   const { env, environment } = installation;
-  const keys = await publishKeys(installation, [CALM, FLOODING]);
+  await publishKeys(installation, [CALM, FLOODING]);
   await start(await serviceProgram('projector'));
   for (const storeId of [CALM, FLOODING]) {
     const orders = times(ORDERS, (index) => orderRecord(index, ORDERS));
@@ -51,9 +43,8 @@ async function run(context: BenchContext, options: FloodOptions): Promise<{ rows
   const set = await runProcess(env, ['quota', 'set', '-e', environment, '-s', FLOODING, ...QUOTA]);
   if (set.code !== 0) throw new Error(set.stderr);
   const { url } = await start(await serviceProgram('query'));
-  const tokens = await fetchTokens(url, keys);
-  const clientId = keys.find(({ storeId }) => storeId === FLOODING)?.clientId ?? '';
-  const kinds = Object.entries({ none: {}, ...floods(tokens.get(FLOODING) ?? '', clientId) });
+  const tokens = await fetchTokens(url, [CALM, FLOODING]);
+  const kinds = Object.entries({ [NO_FLOOD]: {}, ...floods(tokens.get(FLOODING) ?? '') });
   const load = startLoad(cleanup);
   const headers = { authorization: `Bearer ${tokens.get(CALM)}` };
   const { seconds, connections } = options;
@@ -79,18 +70,18 @@ async function run(context: BenchContext, options: FloodOptions): Promise<{ rows
   }
   const rows = [...rounds].map(([name, measured]) => {
     const middle = (figure: 'p50_ms' | 'p99_ms' | 'flood', digits: number) =>
-      rounded(median(measured.map((round) => round[figure])), digits);
+      String(rounded(median(measured.map((round) => round[figure])), digits));
     const sum = (figure: 'answered' | 'asked') =>
       measured.reduce((all, round) => all + round[figure], 0);
-    return {
+    return [
       name,
-      answered_percent: rounded((100 * sum('answered')) / sum('asked'), 1),
-      p50_ms: middle('p50_ms', 1),
-      p99_ms: middle('p99_ms', 1),
-      flood_per_second: middle('flood', 0),
-    };
+      name === NO_FLOOD ? '' : middle('flood', 0),
+      `${rounded((100 * sum('answered')) / sum('asked'), 1)} %`,
+      middle('p50_ms', 1),
+      middle('p99_ms', 1),
+    ];
   });
-  return { rows };
+  return table(['flood', 'flood requests/s', 'calm store: answered 200', 'p50 ms', 'p99 ms'], rows);
 }
 
 /** Sends requests at fixed times, however long answers take; times count from the planned time. */
@@ -116,7 +107,7 @@ async function askSteadily(
   );
 }
 
-function floods(token: string, clientId: string): Record<string, Partial<LoadOrder>> {
+function floods(token: string): Record<string, Partial<LoadOrder>> {
   const signed = token.slice(0, token.lastIndexOf('.') + 1);
   const random = () => randomBytes(64).toString('base64url');
   const many = (make: () => string) =>
@@ -127,13 +118,15 @@ function floods(token: string, clientId: string): Record<string, Partial<LoadOrd
       url: '/api/auth/token/',
       headers: { 'content-type': 'application/x-www-form-urlencoded' },
       body: 'grant_type=client_credentials',
-      requests: many(() => `Basic ${Buffer.from(`${clientId}:${random()}`).toString('base64')}`),
+      requests: many(
+        () => `Basic ${Buffer.from(`${clientOf(FLOODING)}:${random()}`).toString('base64')}`,
+      ),
     },
     'a store beyond its quota': { url: LIST, headers: { authorization: `Bearer ${token}` } },
   };
 }
 
-export const floodBench: Bench<FloodOptions, { rows: Calm[] }> = {
+export const floodBench: Bench<FloodOptions> = {
   name: 'flood',
   description:
     'A store’s order list, alone and during floods of forged tokens, wrong secrets, and a store beyond its quota.',
@@ -145,19 +138,8 @@ export const floodBench: Bench<FloodOptions, { rows: Calm[] }> = {
       100,
     ),
     secondsOption(5),
-    roundsOption(3),
+    roundsOption(),
   ],
   settings: { OVERLOAD_LATENCY_MS: '' },
   run,
-  render: ({ rows }) =>
-    table(
-      ['flood', 'flood requests/s', 'calm store: answered 200', 'p50 ms', 'p99 ms'],
-      rows.map((row) => [
-        row.name,
-        row.flood_per_second === 0 ? '' : String(row.flood_per_second),
-        `${row.answered_percent} %`,
-        String(row.p50_ms),
-        String(row.p99_ms),
-      ]),
-    ),
 };

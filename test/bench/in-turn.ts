@@ -7,7 +7,7 @@ export interface Side extends Omit<LoadOrder, 'connections' | 'seconds'> {
   /** The measured process. */
   pid: number;
   /** The process of its MongoDB. */
-  mongod?: number;
+  mongod: number;
 }
 
 /**
@@ -16,7 +16,7 @@ export interface Side extends Omit<LoadOrder, 'connections' | 'seconds'> {
 export interface SideResult extends TimedLoad {
   /** Processor time of its process per request, in milliseconds. */
   cpu_ms: number;
-  /** The same for MongoDB, if measured. */
+  /** The same for MongoDB. */
   mongodb_ms: number;
 }
 
@@ -29,23 +29,21 @@ export interface InTurnOptions {
   connections: number;
   seconds: number;
   rounds: number;
-  warmUpSeconds: number;
 }
+
+export const WARM_UP_SECONDS = 1;
 
 /** Warms both sides up, then measures them alternately. */
 export async function measureInTurn(
   load: Load,
   { ours, other }: { ours: Side; other: Side },
-  { connections, seconds, rounds, warmUpSeconds }: InTurnOptions,
+  { connections, seconds, rounds }: InTurnOptions,
 ): Promise<Round[]> {
   const run = async ({ pid, mongod, ...order }: Side, length: number): Promise<SideResult> => {
-    const spent = async () => [
-      await cpuSeconds(pid),
-      mongod === undefined ? 0 : await cpuSeconds(mongod),
-    ];
-    const [before = 0, mongodbBefore = 0] = await spent();
+    const spent = () => Promise.all([cpuSeconds(pid), cpuSeconds(mongod)]);
+    const [before, mongodbBefore] = await spent();
     const result = await load({ ...order, connections, seconds: length });
-    const [after = 0, mongodbAfter = 0] = await spent();
+    const [after, mongodbAfter] = await spent();
     const ofRequest = (spentSeconds: number) => (spentSeconds * 1_000) / result.answers;
     return {
       ...result,
@@ -53,8 +51,8 @@ export async function measureInTurn(
       mongodb_ms: ofRequest(mongodbAfter - mongodbBefore),
     };
   };
-  await run(ours, warmUpSeconds);
-  await run(other, warmUpSeconds);
+  await run(ours, WARM_UP_SECONDS);
+  await run(other, WARM_UP_SECONDS);
   const measured: Round[] = [];
   for (let round = 0; round < rounds; round += 1) {
     measured.push({ ours: await run(ours, seconds), other: await run(other, seconds) });
@@ -63,22 +61,17 @@ export async function measureInTurn(
 }
 
 /** The medians of both sides, and of the rounds' ratios. */
-export function summarize(
-  measured: readonly Round[],
-  ratioOf: (round: Round) => number = rateRatio,
-) {
-  const ratios = measured.map(ratioOf);
+export function summarize(measured: readonly Round[], ratioOf: (round: Round) => number) {
   return {
     ours: medians(measured.map(({ ours }) => ours)),
     other: medians(measured.map(({ other }) => other)),
-    ratio: rounded(median(ratios), 2),
-    round_ratios: ratios.map((ratio) => rounded(ratio, 2)),
+    ratio: rounded(median(measured.map(ratioOf)), 2),
   };
 }
 
-/** Our requests per second divided by the other's. */
-export function rateRatio({ ours, other }: Round): number {
-  return ours.requests_per_second / other.requests_per_second;
+/** Processor time including MongoDB's, ours divided by the other's. */
+export function costRatio({ ours, other }: Round): number {
+  return (ours.cpu_ms + ours.mongodb_ms) / (other.cpu_ms + other.mongodb_ms);
 }
 
 function medians(results: readonly SideResult[]): SideResult {
@@ -87,7 +80,6 @@ function medians(results: readonly SideResult[]): SideResult {
   return {
     requests_per_second: of('requests_per_second'),
     p50_ms: of('p50_ms'),
-    p95_ms: of('p95_ms'),
     p99_ms: of('p99_ms'),
     answers: of('answers', 0),
     cpu_ms: of('cpu_ms', 3),

@@ -1,5 +1,6 @@
 /** Processor time and memory of a process, from the kernel. */
 import { readFile } from 'node:fs/promises';
+import type { MongoClient } from 'mongodb';
 
 /** `USER_HZ` of Linux: ticks a second in `/proc/<pid>/stat`. */
 const TICKS = 100;
@@ -18,4 +19,10 @@ export async function cpuSeconds(pid: number): Promise<number> {
 export async function peakMebibytes(pid: number): Promise<number> {
   const status = await readFile(`/proc/${pid}/status`, 'utf8');
   return Number(/^VmHWM:\s+(\d+) kB$/m.exec(status)?.[1]) / 1_024;
+}
+
+/** The process of a MongoDB on this machine. */
+export async function pidOfMongodb(mongodb: MongoClient): Promise<number> {
+  const { pid } = (await mongodb.db().admin().serverStatus()) as unknown as { pid: unknown };
+  return Number(pid);
 }

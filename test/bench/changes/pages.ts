@@ -9,6 +9,7 @@ import { presentEpoch } from '#shared/read-models/feed-epochs.ts';
 import { findLiveGeneration } from '#shared/read-models/generation.ts';
 import type { Installation } from '#test/installation.ts';
 import {
+  costRatio,
   type InTurnOptions,
   measureInTurn,
   type Side,
@@ -16,6 +17,7 @@ import {
   summarize,
 } from '../in-turn.ts';
 import type { Load } from '../load/load.ts';
+import { pidOfMongodb } from '../process-figures.ts';
 
 export interface PageRow {
   name: string;
@@ -31,7 +33,6 @@ interface Asked {
   token: string;
 }
 
-const WARM_UP_SECONDS = 1;
 /** One, since several connections would share a varying number of reads. */
 const CONNECTIONS = 1;
 
@@ -45,8 +46,7 @@ export async function measurePages(
 ): Promise<PageRow[]> {
   const { environment } = installation;
   const generation = await findLiveGeneration(installation.databases, environment);
-  const admin = installation.mongodb.db('admin');
-  const { pid: mongod } = (await admin.command({ serverStatus: 1 })) as unknown as { pid: number };
+  const mongod = await pidOfMongodb(installation.mongodb);
   /** A feed page that begins after a share of a store's changes. */
   const at = async (
     share: number,
@@ -73,25 +73,16 @@ export async function measurePages(
   const whole = feedOfKind('order', 'whole').name;
   const first = await at(0, page, 'order');
   const middle = await at(0.5, page, 'order');
-  const pairs: [name: string, ours: Side, otherName: string, other: Side][] = [
-    [
-      'the first',
-      await at(0, page, null),
-      'the list’s first',
-      await at(0, '/api/order/list?page_size=100', null),
-    ],
-  ];
-  for (const share of [0.5, 0.999]) {
-    pairs.push([`at ${share * 100} %`, await at(share, page, 'order'), 'the first', first]);
-  }
+  const listed = await at(0, '/api/order/list?page_size=100', null);
   const wholeOrders = await at(0.5, '/api/order/changes?records=whole&page_size=100', whole);
-  pairs.push(['whole orders', wholeOrders, 'summaries of orders', middle]);
-  pairs.push([
-    'all kinds of a store of orders',
-    await at(0.5, '/api/changes?page_size=100', summaries),
-    'of orders',
-    middle,
-  ]);
+  const allKinds = await at(0.5, '/api/changes?page_size=100', summaries);
+  const pairs: [name: string, ours: Side, otherName: string, other: Side][] = [
+    ['the first', await at(0, page, null), 'the list’s first', listed],
+    ['at 50 %', middle, 'the first', first],
+    ['at 99.9 %', await at(0.999, page, 'order'), 'the first', first],
+    ['whole orders', wholeOrders, 'summaries of orders', middle],
+    ['all kinds of a store of orders', allKinds, 'of orders', middle],
+  ];
   for (const size of [20, 100, 1_000]) {
     const all = await at(0.5, `/api/changes?page_size=${size}`, summaries, mixed);
     const one = await at(0.5, `/api/order/changes?page_size=${size}`, 'order', mixed);
@@ -103,21 +94,13 @@ export async function measurePages(
     const rounds = await measureInTurn(
       load,
       { ours, other },
-      { ...options, connections: CONNECTIONS, warmUpSeconds: WARM_UP_SECONDS },
+      { ...options, connections: CONNECTIONS },
     );
-    rows.push({
-      name,
-      otherName,
-      ...summarize(rounds, ({ ours, other }) => spent(ours) / spent(other)),
-    });
+    rows.push({ name, otherName, ...summarize(rounds, costRatio) });
   }
   return rows;
 }
 
 function gzipped(side: Side): Side {
   return { ...side, headers: { ...side.headers, 'accept-encoding': 'gzip' } };
-}
-
-function spent({ cpu_ms: service, mongodb_ms: mongodb }: SideResult): number {
-  return service + mongodb;
 }

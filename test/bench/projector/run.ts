@@ -2,16 +2,14 @@
  * `npm run bench -- projector`: the projector's events per second, and processor time per event of
  * it and MongoDB.
  */
-import { readFile } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { MongoClient } from 'mongodb';
 import { changesTopic } from '#shared/events/topics.ts';
 import { CHECKPOINTS, COLLECTIONS } from '#shared/read-models/collections.ts';
 import { Databases, findLiveGeneration } from '#shared/read-models/generation.ts';
 import { type Bench, grouped, numberOption, roundsOption, table } from '../frame.ts';
 import type { BenchContext } from '../context.ts';
-import { median, rounded } from '../median.ts';
-import { cpuSeconds, peakMebibytes } from '../process-figures.ts';
+import { median } from '../median.ts';
+import { cpuSeconds, peakMebibytes, pidOfMongodb } from '../process-figures.ts';
 import { say } from '../say.ts';
 import { serviceProgram, startService } from '../service.ts';
 import { PARTITIONS, publishOrders } from './topic.ts';
@@ -22,52 +20,43 @@ interface ProjectorOptions {
   rounds: number;
 }
 
-/** Medians of the rounds; processor time in milliseconds per event. */
-interface ProjectorResult {
-  events: number;
-  events_per_second: number;
-  writer_ms: number;
-  /** NaN if MongoDB does not run on this machine. */
-  mongod_ms: number;
-  /** Peak resident memory. */
-  peak_mib: number;
-  bytes_per_event: number;
+/** Processor time in milliseconds per event, and the peak of resident memory. */
+interface Round {
+  rate: number;
+  projector: number;
+  mongod: number;
+  peakMib: number;
 }
-type Round = Omit<ProjectorResult, 'events' | 'bytes_per_event'>;
 
 const POLL_MS = 50;
 /** The limit without progress. */
 const STUCK_MS = 120_000;
 
-async function run(
-  context: BenchContext,
-  { orders, versions, rounds }: ProjectorOptions,
-): Promise<ProjectorResult> {
-  const bytes = await publishOrders(context.installation, orders, versions);
-  const events = orders * versions;
-  const measured: Round[] = [];
-  for (let round = 1; round <= rounds; round += 1) {
-    const figures = await measure(context, round, { orders, versions });
-    measured.push(figures);
-    say(`round ${round}: ${JSON.stringify(figures)}`);
+async function run(context: BenchContext, options: ProjectorOptions): Promise<string> {
+  const bytes = await publishOrders(context.installation, options);
+  const events = options.orders * options.versions;
+  const rounds: Round[] = [];
+  for (let round = 1; round <= options.rounds; round += 1) {
+    rounds.push(await measure(context, round, options));
+    say(`round ${round}: ${JSON.stringify(rounds.at(-1))}`);
   }
-  const middle = (figure: keyof Round, digits: number) =>
-    rounded(median(measured.map((one) => one[figure])), digits);
-  return {
-    events,
-    events_per_second: middle('events_per_second', 0),
-    writer_ms: middle('writer_ms', 3),
-    mongod_ms: middle('mongod_ms', 3),
-    peak_mib: Math.max(...measured.map(({ peak_mib: peak }) => peak)),
-    bytes_per_event: Math.round(bytes / events),
-  };
+  const middle = (figure: keyof Round) => median(rounds.map((round) => round[figure]));
+  const [projector, mongod] = [middle('projector'), middle('mongod')];
+  const titles = ['events/s', 'projector ms', 'mongod ms', 'sum ms', 'peak MiB'];
+  const figures = [grouped(events), grouped(middle('rate'))];
+  const times = [projector, mongod, projector + mongod].map((time) => time.toFixed(3));
+  const peak = Math.max(...rounds.map(({ peakMib }) => peakMib));
+  return table(
+    [`events of ${Math.round(bytes / events)} bytes`, ...titles],
+    [[...figures, ...times, grouped(peak)]],
+  );
 }
 
 /** Runs the projector as in production, with a new database and group, over the whole topic. */
 async function measure(
   { installation, folder, guard }: BenchContext,
   round: number,
-  { orders, versions }: Pick<ProjectorOptions, 'orders' | 'versions'>,
+  { orders, versions }: ProjectorOptions,
 ): Promise<Round> {
   const { mongodb, environment, config, env } = installation;
   // Flushes writes of the previous round.
@@ -82,13 +71,13 @@ async function measure(
   });
   const databases = new Databases(prefix, mongodb);
   const database = async () => (await findLiveGeneration(databases, environment))?.db;
-  const mongod = await mongodProcess(mongodb);
+  const mongod = await pidOfMongodb(mongodb);
   const look = async () => {
     const checkpoints = (await database())?.collection<{ position: number }>(CHECKPOINTS);
     const found = await checkpoints?.find({ topic: changesTopic(environment) }).toArray();
     const done = found?.reduce((sum, { position }) => sum + position, 0) ?? 0;
-    const mongodCpu = mongod === null ? Number.NaN : await cpuSeconds(mongod);
-    return { done, at: performance.now(), writer: await cpuSeconds(pid), mongod: mongodCpu };
+    const [projector, ofMongod] = [await cpuSeconds(pid), await cpuSeconds(mongod)];
+    return { done, at: performance.now(), projector, mongod: ofMongod };
   };
   try {
     // The start does not count: time begins with the first written events.
@@ -111,10 +100,10 @@ async function measure(
       throw new Error(`${newest} of ${orders} orders are there in their last version`);
     const events = last.done - begun.done;
     return {
-      events_per_second: (events * 1_000) / (last.at - begun.at),
-      writer_ms: ((last.writer - begun.writer) * 1_000) / events,
-      mongod_ms: ((last.mongod - begun.mongod) * 1_000) / events,
-      peak_mib: rounded(await peakMebibytes(pid), 0),
+      rate: (events * 1_000) / (last.at - begun.at),
+      projector: ((last.projector - begun.projector) * 1_000) / events,
+      mongod: ((last.mongod - begun.mongod) * 1_000) / events,
+      peakMib: await peakMebibytes(pid),
     };
   } finally {
     await stop();
@@ -122,46 +111,14 @@ async function measure(
   }
 }
 
-async function mongodProcess(mongodb: MongoClient): Promise<number | null> {
-  const { pid } = (await mongodb.db().admin().serverStatus()) as { pid: unknown };
-  const found = Number(pid);
-  // The process id of a MongoDB in a container or on another machine belongs to another process
-  // here.
-  const name = await readFile(`/proc/${found}/comm`, 'utf8').catch(() => '');
-  return name.startsWith('mongod') ? found : null;
-}
-
-function render(result: ProjectorResult): string {
-  const {
-    events,
-    events_per_second: rate,
-    writer_ms: writer,
-    mongod_ms: mongod,
-    peak_mib: peak,
-  } = result;
-  const times = [writer, mongod, writer + mongod].map((time) => time.toFixed(3));
-  return table(
-    [
-      `events of ${result.bytes_per_event} bytes`,
-      'events/s',
-      'projector ms',
-      'mongod ms',
-      'sum ms',
-      'peak MiB',
-    ],
-    [[grouped(events), grouped(rate), ...times, String(peak)]],
-  );
-}
-
-export const projectorBench: Bench<ProjectorOptions, ProjectorResult> = {
+export const projectorBench: Bench<ProjectorOptions> = {
   name: 'projector',
   description: 'The projector’s events per second, and processor time per event of it and MongoDB.',
   options: [
     numberOption('orders', 'orders that are created', 100_000, 1_000),
     numberOption('versions', 'events of each order; 1 measures only creations', 2),
-    roundsOption(3),
+    roundsOption(),
   ],
   partitions: PARTITIONS,
   run,
-  render,
 };

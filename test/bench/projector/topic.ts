@@ -55,8 +55,7 @@ const CHUNK = 2_000;
 /** Publishes all creations, then all changes. @returns the bytes of the messages' values. */
 export async function publishOrders(
   { send, environment }: Installation,
-  orders: number,
-  versions: number,
+  { orders, versions }: { orders: number; versions: number },
 ): Promise<number> {
   const tell = progressOf('published', versions * orders);
   let bytes = 0;

@@ -19,16 +19,14 @@ export interface Setup {
 
 /** Fills the stores, and starts both sides. */
 export async function setUp(context: BenchContext, stores: readonly BenchStore[]): Promise<Setup> {
-  const keys = await publishKeys(
-    context.installation,
-    stores.map(({ storeId }) => storeId),
-  );
+  const storeIds = stores.map(({ storeId }) => storeId);
+  await publishKeys(context.installation, storeIds);
   await fillStores(context, stores);
   const sides = {
     ours: await context.start(await serviceProgram('query')),
     usualWay: await context.start({ name: 'usual-way', file: USUAL_WAY }),
   };
-  return { sides, tokens: await fetchTokens(sides.ours.url, keys) };
+  return { sides, tokens: await fetchTokens(sides.ours.url, storeIds) };
 }
 
 const USUAL_WAY = fileURLToPath(new URL('../usual-way/main.ts', import.meta.url));

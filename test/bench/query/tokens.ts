@@ -1,54 +1,33 @@
-/** Publishes a key for each store, and gets a token for each key. */
-import { hashSecret, newClientId, newClientSecret } from '#shared/access/secrets.ts';
+/** A key and a token for each store of a benchmark. */
 import { SCOPES } from '#shared/events/access-event.ts';
+import { createApiClient } from '#test/api-client.ts';
+import { keyEvent } from '#test/events.ts';
 import type { Installation } from '#test/installation.ts';
 
-export interface BenchKey {
-  storeId: string;
-  clientId: string;
-  secret: string;
-}
+export const clientOf = (storeId: string): string => `key-of-${storeId}`;
 
-export async function publishKeys(
+export function publishKeys(
   { publishAccess }: Installation,
   storeIds: readonly string[],
-): Promise<BenchKey[]> {
-  const keys = storeIds.map((storeId) => ({
-    storeId,
-    clientId: newClientId(),
-    secret: newClientSecret(),
-  }));
-  await publishAccess(
-    keys.map(({ storeId, clientId, secret }) => ({
-      entity: 'access_key',
+): Promise<void> {
+  return publishAccess(
+    storeIds.map((storeId) => ({
+      ...keyEvent(clientOf(storeId), 1, { scopes: SCOPES }),
       storeId,
-      subject: clientId,
-      sequence: 1,
-      data: { secret_sha256: hashSecret(secret), scopes: SCOPES, status: 'active' },
     })),
   );
-  return keys;
 }
 
+export function fetchToken(url: string, storeId: string): Promise<string> {
+  return createApiClient(url).token(clientOf(storeId), 'secret');
+}
+
+/** @returns tokens by store. */
 export async function fetchTokens(
   url: string,
-  keys: readonly BenchKey[],
+  storeIds: readonly string[],
 ): Promise<Map<string, string>> {
   const tokens = new Map<string, string>();
-  for (const key of keys) tokens.set(key.storeId, await fetchToken(url, key));
+  for (const storeId of storeIds) tokens.set(storeId, await fetchToken(url, storeId));
   return tokens;
-}
-
-export async function fetchToken(url: string, { clientId, secret }: BenchKey): Promise<string> {
-  const response = await fetch(`${url}/api/auth/token/`, {
-    method: 'POST',
-    headers: {
-      authorization: `Basic ${Buffer.from(`${clientId}:${secret}`).toString('base64')}`,
-      'content-type': 'application/x-www-form-urlencoded',
-    },
-    body: 'grant_type=client_credentials',
-  });
-  const answer = (await response.json()) as { access_token?: string };
-  if (answer.access_token === undefined) throw new Error(`no token: ${JSON.stringify(answer)}`);
-  return answer.access_token;
 }

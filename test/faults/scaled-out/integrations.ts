@@ -4,9 +4,10 @@
  */
 import { describeError } from '#shared/errors.ts';
 import { pause } from '#shared/waiting.ts';
-import { type BenchKey, fetchToken } from '../../bench/query/tokens.ts';
+import { fetchToken } from '../../bench/query/tokens.ts';
 
-export interface GivenKey extends BenchKey {
+export interface GivenKey {
+  storeId: string;
   token: string;
 }
 
@@ -69,11 +70,7 @@ export function startIntegrations(url: string, keys: readonly GivenKey[]) {
     return null;
   };
 
-  const renewed = async (own: number): Promise<string> => {
-    const key = keys[own];
-    if (key === undefined) return '';
-    return fetchToken(url, key).catch(() => '');
-  };
+  const renewed = (own: number) => fetchToken(url, keys[own]?.storeId ?? '').catch(() => '');
   const poll = async (own: number) => {
     // Spreads the starts.
     await pause((own / keys.length) * POLL_MS, over.signal);
