@@ -77,20 +77,15 @@ describe('the body of a request', () => {
 describe('the framing of a request', () => {
   it.each([
     ['a length and chunks', 'Content-Length: 4\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n'],
-    ['chunks and a length', 'Transfer-Encoding: chunked\r\nContent-Length: 60\r\n\r\n0\r\n\r\n'],
     ['chunks that are not last', 'Transfer-Encoding: chunked, identity\r\n\r\n0\r\n\r\n'],
-    ['two codings', 'Transfer-Encoding: chunked\r\nTransfer-Encoding: x\r\n\r\n0\r\n\r\n'],
     ['a blank before the colon', 'Transfer-Encoding : chunked\r\n\r\n0\r\n\r\n'],
     ['a folded header', 'Transfer-Encoding:\r\n chunked\r\n\r\n0\r\n\r\n'],
-    ['a chunk longer than it says', 'Transfer-Encoding: chunked\r\n\r\n1\r\nab\r\n0\r\n\r\n'],
     ['chunks ended by LF', 'Transfer-Encoding: chunked\r\n\r\n1\na\n0\n\n'],
     ['a negative length', 'Content-Length: -5\r\n\r\nabcde'],
-    ['a list of lengths', 'Content-Length: 5, 5\r\n\r\nabcde'],
     ['a length beyond any number', 'Content-Length: 99999999999999999999\r\n\r\nabcde'],
     ['two lengths', 'Content-Length: 5\r\nContent-Length: 6\r\n\r\nabcde'],
     ['the same length twice', 'Content-Length: 5\r\nContent-Length: 5\r\n\r\nabcde'],
     ['a header ended by LF', 'X: a\nContent-Length: 5\r\n\r\nabcde'],
-    ['a name with a blank', 'X Y: a\r\n\r\n'],
     ['a NUL in a value', 'X: a\0b\r\n\r\n'],
   ])('is refused with %s', async (_what, rest) => {
     expect(await statusesOf(`${POST}${rest}${SMUGGLED}`)).toEqual([400]);
@@ -101,7 +96,6 @@ describe('the framing of a request', () => {
     ['lines ended by LF', `${LIST}${HOST}`.replaceAll('\r\n', '\n')],
     ['another version', `GET /health HTTP/1.2\r\n${HOST}`],
     ['the preface of HTTP/2', 'PRI * HTTP/2.0\r\n\r\nSM\r\n'],
-    ['a tab', `GET\t/health HTTP/1.1\r\n${HOST}`],
     ['a blank in the path', `GET /he alth HTTP/1.1\r\n${HOST}`],
   ])('is refused with %s', async (_what, head) => {
     expect(await statusesOf(`${head}\r\n${SMUGGLED}`)).toEqual([400]);
@@ -174,11 +168,9 @@ describe('a header that must come once', () => {
 describe('Authorization', () => {
   it.each([
     ['a folded value', () => `Authorization: Bearer\r\n ${token}\r\n`, 400],
-    ['a value on the next line', () => `Authorization:\r\n\tBearer ${token}\r\n`, 400],
     ['a NUL at its end', () => `Authorization: Bearer ${token}\0\r\n`, 400],
     ['a blank before the colon', () => `Authorization : Bearer ${token}\r\n`, 400],
     ['a tab between scheme and token', () => `Authorization: Bearer\t${token}\r\n`, 401],
-    ['no blank', () => `Authorization: Bearer${token}\r\n`, 401],
     ['a name with an underscore', () => `HTTP_Authorization: Bearer ${token}\r\n`, 401],
     [
       'blanks and tabs around it, which HTTP allows',
