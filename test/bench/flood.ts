@@ -51,11 +51,11 @@ async function run(context: BenchContext, options: FloodOptions): Promise<string
   const measure = async (flood: Partial<LoadOrder>) => {
     const flooding =
       flood.url === undefined
-        ? { requests_per_second: 0 }
+        ? { perSecond: 0 }
         : load({ headers: {}, connections, seconds, ...flood, url: url + flood.url });
     const outcomes = await askSteadily(url + LIST, headers, options);
     const times = outcomes.flatMap(({ status, ms }) => (status === 200 ? ms : []));
-    const { requests_per_second: perSecond } = await flooding;
+    const { perSecond } = await flooding;
     const [p50_ms, p99_ms] = [percentile(times, 0.5), percentile(times, 0.99)];
     return { answered: times.length, asked: outcomes.length, flood: perSecond, p50_ms, p99_ms };
   };

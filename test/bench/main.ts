@@ -1,7 +1,6 @@
 /** The benchmarks, `npm run bench -- <which>`: one subcommand each, against real servers. */
 import { Command } from 'commander';
 import { StackError } from '#local/stack/part.ts';
-import { changesBench } from './changes/run.ts';
 import { floodBench } from './flood.ts';
 import { addBench } from './frame.ts';
 import { freshnessBench } from './freshness/run.ts';
@@ -27,7 +26,6 @@ addBench(program, queryBench);
 addBench(program, floodBench);
 addBench(program, projectorBench);
 addBench(program, freshnessBench);
-addBench(program, changesBench);
 
 try {
   await program.parseAsync();

@@ -58,9 +58,8 @@ async function run(order: LoadOrder): Promise<TimedLoad | { failed: string }> {
   if ((status !== undefined && result.errors > 0) || times.length === 0)
     return { failed: `${url}: ${result.errors} requests failed` };
   return {
-    requests_per_second: (times.length * 1_000) / elapsed,
-    p50_ms: percentile(times, 0.5),
-    p99_ms: percentile(times, 0.99),
+    perSecond: (times.length * 1_000) / elapsed,
+    p99Ms: percentile(times, 0.99),
     answers: times.length,
   };
 }

@@ -22,9 +22,8 @@ export interface LoadOrder {
 }
 
 export interface TimedLoad {
-  requests_per_second: number;
-  p50_ms: number;
-  p99_ms: number;
+  perSecond: number;
+  p99Ms: number;
   /** The divisor of the cost, since a run may be a second longer than ordered. */
   answers: number;
 }

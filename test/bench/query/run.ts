@@ -6,16 +6,8 @@ import { COLLECTIONS } from '#shared/read-models/collections.ts';
 import type { Installation } from '#test/installation.ts';
 import { type Bench, grouped, numberOption, roundsOption, secondsOption, table } from '../frame.ts';
 import type { BenchContext } from '../context.ts';
-import {
-  costRatio,
-  type InTurnOptions,
-  measureInTurn,
-  type Side,
-  summarize,
-  WARM_UP_SECONDS,
-} from '../in-turn.ts';
+import { type InTurnOptions, measureInTurn, type Side, WARM_UP_SECONDS } from '../in-turn.ts';
 import { startLoad } from '../load/load.ts';
-import { median } from '../median.ts';
 import { pidOfMongodb } from '../process-figures.ts';
 import { say } from '../say.ts';
 import { type RunningService, serviceProgram } from '../service.ts';
@@ -53,28 +45,23 @@ async function run(context: BenchContext, options: QueryOptions): Promise<string
   const { connections, seconds } = options;
   const asked = { url: `${sides.ours.url}/health`, headers: {}, status: 200, connections, seconds };
   await load({ ...asked, seconds: WARM_UP_SECONDS });
-  const { requests_per_second: health } = await load(asked);
+  const { perSecond: health } = await load(asked);
   const rows: string[][] = [];
   const behind: string[] = [];
   for (const row of wanted) {
     const sideOf = (service: RunningService) => sideFor(service, row, setup, mongod);
     const pair = { ours: await sideOf(sides.ours), other: await sideOf(sides.usualWay) };
     const stopWrites = row.isWritten ? writeOrders(installation, stores) : async () => undefined;
-    const measured = await measureInTurn(load, pair, options);
+    const { ours, other, ratio, cpuRatio } = await measureInTurn(load, pair, options);
     await stopWrites();
-    const { ours, other, ratio } = summarize(
-      measured,
-      (round) => round.ours.requests_per_second / round.other.requests_per_second,
-    );
-    const cpuRatio = median(measured.map((round) => 1 / costRatio(round)));
     if (Math.min(ratio, cpuRatio) < 1) behind.push(row.name);
-    const figures = [ours, other].flatMap((side) => [
-      grouped(side.requests_per_second),
-      side.p99_ms.toFixed(side.p99_ms < 100 ? 1 : 0),
-      grouped(side.cpu_ms * 1_000),
-      grouped(side.mongodb_ms * 1_000),
+    const figures = [ours, other].flatMap(({ perSecond, p99Ms, cpuMs, mongodbMs }) => [
+      grouped(perSecond),
+      p99Ms.toFixed(p99Ms < 100 ? 1 : 0),
+      grouped(cpuMs * 1_000),
+      grouped(mongodbMs * 1_000),
     ]);
-    const ofHealth = (ours.requests_per_second / health).toFixed(2);
+    const ofHealth = (ours.perSecond / health).toFixed(2);
     rows.push([row.name, ...figures, `${ratio.toFixed(2)}×`, `${cpuRatio.toFixed(2)}×`, ofHealth]);
     say(rows.at(-1)?.join('  ') ?? '');
   }

@@ -144,7 +144,7 @@ export function storeRecord(storeId: string): StoreRecord {
   };
 }
 
-export function categoryRecord(index: number): StoreRecord {
+function categoryRecord(index: number): StoreRecord {
   const state = {
     ...example('category'),
     name: `Categoria ${index}`,
@@ -187,7 +187,7 @@ function optionGroupRecord(index: number): StoreRecord {
   };
 }
 
-export function customerRecord(index: number): StoreRecord {
+function customerRecord(index: number): StoreRecord {
   const state = {
     ...example('customer'),
     ...contactOf(index),
@@ -245,7 +245,7 @@ export function orderRecord(index: number, customers: number): EntityRecord<'ord
   return { entity: 'order', id: `o${index}`, state };
 }
 
-export function reviewRecord(index: number, customers: number): StoreRecord {
+function reviewRecord(index: number, customers: number): StoreRecord {
   const person = personOf(index, customers);
   const state = {
     ...example('review'),
