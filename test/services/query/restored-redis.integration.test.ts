@@ -51,42 +51,27 @@ beforeAll(async () => {
 });
 
 const statusOf = (instance: RunningApp, name: string) => statusOfToken(instance, tokens[name]);
-const allIsRight = (instances: readonly RunningApp[]) => areRevoked(instances, tokens);
+const both = [service, other];
+const allAreRight = () =>
+  eventually('all is right at every instance', () => areRevoked(both, tokens));
 
-const both = () => [service, other];
 it('revocations take effect before the snapshot is restored', async () => {
-  await eventually('all is right', () => allIsRight([service, other]));
+  await allAreRight();
 });
 
 describe('an old snapshot', () => {
   afterEach(() => proxy.restore());
 
   it('restores no right at any instance while no projector runs', async () => {
-    const before = {
-      reconciled: await sumOf(both(), 'store_data_redis_reconciliation_seconds_count'),
-      repaired: await sumOf(both(), 'store_data_redis_repairs_total{kind="record"}'),
-    };
     for (let round = 0; round < 2; round += 1) {
-      const stop = requestRepeatedly([service, other], tokens);
+      const stop = requestRepeatedly(both, tokens);
       await own.kill();
       await own.start(snapshot);
-      await eventually('requests pass again', () => allIsRight([service, other]));
+      await allAreRight();
       const seen = await stop();
       expectNoneAdmitted(seen);
       expect(seen['untouched']).toContain(503);
     }
-    const [reconciled, repaired, open] = await Promise.all([
-      sumOf(both(), 'store_data_redis_reconciliation_seconds_count'),
-      sumOf(both(), 'store_data_redis_repairs_total{kind="record"}'),
-      sumOf(both(), 'store_data_redis_gate_open'),
-    ]);
-    // At least three keys and a store; both instances may repair them.
-    expect(reconciled - before.reconciled).toBeGreaterThanOrEqual(2 * 2);
-    expect(repaired - before.repaired).toBeGreaterThanOrEqual(2 * 4);
-    expect(open).toBe(2);
-    expect(
-      await sumOf(both(), 'store_data_redis_repairs_total{kind="session"}'),
-    ).toBeGreaterThanOrEqual(2);
   });
 
   it('opens no gate of an instance without MongoDB, even after others have reconciled', async () => {
@@ -94,16 +79,13 @@ describe('an old snapshot', () => {
     try {
       await own.kill();
       await own.start(snapshot);
-      await eventually('requests pass elsewhere', () => allIsRight([service]));
+      await eventually('requests pass elsewhere', () => areRevoked([service], tokens));
       for (const name of Object.keys(FINAL_STATUS))
         expect(await statusOf(other, name), name).toBe(503);
-      expect(
-        (await other.api.get('/api/order/list?nonsense=1', tokens['untouched'] ?? '')).status,
-      ).toBe(503);
     } finally {
       await mongodbProxy.restore();
     }
-    await eventually('requests pass', () => allIsRight([other]));
+    await allAreRight();
   });
 
   it('is detected within moments if the process stays the same', async () => {
@@ -119,13 +101,13 @@ describe('an old snapshot', () => {
       return member[0]?.startsWith('active') === true;
     });
     await own.client.replicaof('NO', 'ONE');
-    await eventually('the key is refused', () => allIsRight([service, other]));
+    await allAreRight();
   });
 });
 
 it('an emptied Redis has no sessions, and gets grants from MongoDB', async () => {
   const { api, installation } = service;
-  const reconciled = () => sumOf(both(), 'store_data_redis_reconciliation_seconds_count');
+  const reconciled = () => sumOf(both, 'store_data_redis_reconciliation_seconds_count');
   const before = await reconciled();
   await own.client.flushall();
   // Within a second each gate detects the empty Redis, and stays closed until it has reconciled.
@@ -145,7 +127,7 @@ it('an emptied Redis has no sessions, and gets grants from MongoDB', async () =>
   expect((await api.askToken('revoked', 'secret')).status).toBe(401);
   expect((await api.askToken('inactive', 'secret')).status).toBe(400);
   expect((await api.askToken('blocked', 'secret')).status).toBe(400);
-  await eventually('all is right', () => allIsRight([service, other]));
+  await allAreRight();
 });
 
 it('changes that could not reach Redis take effect before its gate opens again, without a projector', async () => {
