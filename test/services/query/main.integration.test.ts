@@ -82,6 +82,7 @@ describe.concurrent('the process', () => {
       expect([await of('/live'), await of('/ready')]).toEqual([200, 503]);
       await proxy.restore();
       await eventually('it answers', isHealthy);
+      expect(await of('/ready')).toBe(200);
       // It stays ready: later every instance misses the server, so that another one would not help.
       proxy.freeze();
       await eventually('it says so', async () => !(await isHealthy()));

@@ -35,10 +35,8 @@ export async function createKeys(
       return status === 200;
     });
     for (const instance of instances) {
-      await eventually(
-        `${name} is served`,
-        async () => (await statusOf(instance, tokens[name])) === 200,
-      );
+      const isServed = async () => (await statusOf(instance, tokens[name])) === 200;
+      await eventually(`${name} is served`, isServed);
     }
   }
   return tokens;
@@ -107,13 +105,8 @@ export function requestRepeatedly(
 }
 
 export function expectNoneAdmitted(seen: Seen): void {
-  for (const [name, status] of Object.entries(FINAL_STATUS)) {
-    const expected = new Set([status, 503]);
-    expect(
-      [...(seen[name] ?? [])].filter((one) => !expected.has(one)),
-      name,
-    ).toEqual([]);
-  }
+  for (const [name, status] of Object.entries(FINAL_STATUS))
+    for (const one of seen[name] ?? []) expect([status, 503], name).toContain(one);
 }
 
 /**

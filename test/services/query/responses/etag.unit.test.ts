@@ -60,10 +60,4 @@ describe('etagOf', () => {
       expect(etagOf(others, restored)).toBe(etagOf(others, before));
     },
   );
-
-  it('is the same for an unknown store and one with the default offset', () => {
-    expect(etagOf(source, null)).toBe(
-      etagOf(source, { _id: 's1', store_id: 's1', timezone_offset: '-03:00' }),
-    );
-  });
 });
