@@ -210,11 +210,11 @@ it('count for the address that a trusted proxy saw, whatever the client sent', a
     asked({ client: 'proxied', from, forwardedFor: `198.51.100.${index}, 203.0.113.5` }),
   );
   expect(attack).toEqual(refusedFrom(8, 10));
-  const right = { client: 'proxied', secret: 'right', from };
   for (const [forwardedFor, status] of [
     ['1.1.1.1, 203.0.113.5, 127.0.5.8', 429],
     ['203.0.113.5, 203.0.113.6', 200],
-  ] as const)
-    expect(await asked({ ...right, forwardedFor })).toMatchObject({ status });
-  expect(await asked(right)).toMatchObject({ status: 200 });
+  ] as const) {
+    const right = { client: 'proxied', secret: 'right', from, forwardedFor };
+    expect(await asked(right)).toMatchObject({ status });
+  }
 });

@@ -251,14 +251,11 @@ describe('a change', () => {
       change(storeId, 'order'),
     ]);
     const all = await page('/api/changes', token);
-    const own = await page('/api/store/changes', token);
     await service.apply([deletion(storeId, 'store')]);
-    for (const path of [`/api/changes?after=${all.next}`, `/api/store/changes?after=${own.next}`]) {
-      expect(await page(path, token)).toMatchObject({
-        results: [{ kind: 'store', id: storeId, deleted: true, record: null }],
-        timezone_offset: '-03:00',
-      });
-    }
+    expect(await page(`/api/changes?after=${all.next}`, token)).toMatchObject({
+      results: [{ kind: 'store', id: storeId, deleted: true, record: null }],
+      timezone_offset: '-03:00',
+    });
     expect(await page('/api/changes', token)).toMatchObject({
       results: [{ id: 'order1', record: { created_at: '2026-03-01T09:00:00' } }],
     });
@@ -286,35 +283,25 @@ describe('a page', () => {
       }
       expect((await page(path, token)).results.length).toBe(20);
     }
-    const { told, sizes } = await walk(
-      '/api/changes?kinds=category&kinds=product&page_size=3',
-      token,
-    );
-    expect(told).toEqual([
-      'category/category1',
-      'product/product1',
-      'category/category2',
-      'product/product2',
-    ]);
-    expect(sizes).toEqual([3, 1]);
+    const few = '/api/changes?kinds=category&kinds=product&page_size=3';
+    expect((await walk(few, token)).sizes).toEqual([3, 1]);
   });
 
   it('ends with the record that exceeds 4 MiB, and has at least one, even if all are more than 16 MiB', async () => {
     const { storeId, token } = await newStore();
-    const small = times(30, (index) => change(storeId, 'review', index));
-    await service.apply(small);
+    const small = (first: number) =>
+      service.apply(times(30, (index) => change(storeId, 'review', first + index)));
+    await small(0);
     // 50 addresses of 4,500 emoji are 900 KB.
     const addresses = times(50, () => ({ reference: '😀'.repeat(4_500) }));
-    const large = (number: number) => change(storeId, 'customer', number, { addresses });
-    for (let first = 0; first < 20; first += 5) {
-      await service.apply(times(5, (index) => large(first + index)));
+    for (const first of [0, 5, 10, 15]) {
+      const large = (index: number) => change(storeId, 'customer', first + index, { addresses });
+      await service.apply(times(5, large));
     }
-    await service.apply(small.map(({ id, ...rest }) => ({ ...rest, id: `${id}-2` })));
+    await small(30);
     for (const [path, expected] of [
       ['/api/changes?page_size=1000', [35, 5, 5, 5, 30]],
-      ['/api/changes?page_size=1000&kinds=customer', [5, 5, 5, 5]],
       ['/api/customer/changes?page_size=100', [5, 5, 5, 5]],
-      ['/api/customer/changes?page_size=3', [3, 3, 3, 3, 3, 3, 2]],
     ] as const) {
       const { told, sizes } = await walk(path, token);
       expect(sizes, path).toEqual(expected);

@@ -23,16 +23,6 @@ async function fill(dialog: Locator, label: string, text: string) {
   await row.locator('[contenteditable=true], input').fill(text);
 }
 
-it('copies a block of code', () =>
-  visit('/docs/guides/first-request', async (page) => {
-    await page.context().grantPermissions(['clipboard-read', 'clipboard-write']);
-    const block = page.locator('pre').first();
-    await block.getByRole('button', { name: 'Copy' }).click();
-    await block.getByRole('button', { name: 'Copied' }).waitFor();
-    const copied = await page.evaluate<string>('navigator.clipboard.readText()');
-    expect(copied).toBe(await block.locator('code').textContent());
-  }));
-
 describe('the reference', () => {
   it('gets a token and lists orders with it', () =>
     visit('/docs#api/tag/orders/GET/api/order/list', async (page) => {

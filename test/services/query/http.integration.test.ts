@@ -1,8 +1,7 @@
-import { beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, expect, it } from 'vitest';
 import { useQueryService } from '#test/hooks.ts';
 import { createLogger } from '#shared/logging.ts';
 import { type ErrorAnswer, sendRaw, TOKEN_PATH } from '#test/api-client.ts';
-import { startApp } from '#test/query-service.ts';
 
 let log = '';
 const service = useQueryService({
@@ -54,46 +53,34 @@ it.each([
   expect(answer.status).toBe(status);
 });
 
-describe('an unknown path', () => {
-  it.each([
-    ['/api/menu', '/api/menu/'],
-    ['/api/auth/token', '/api/auth/token/'],
-    ['/HEALTH', '/health'],
-    [`/${'x'.repeat(5_000)}`, '/[a-z/-]+'],
-  ])('is answered with the nearest known path, and not repeated (%#)', async (path, nearest) => {
+it.each([
+  ['/api/menu', '/api/menu/'],
+  ['/api/auth/token', '/api/auth/token/'],
+  ['/HEALTH', '/health'],
+  [`/${'x'.repeat(5_000)}`, '/[a-z/-]+'],
+])(
+  'an unknown path is answered with the nearest known one, and not repeated (%#)',
+  async (path, nearest) => {
     const { status, json } = await service.api.call(path);
     expect(status).toBe(404);
     expect((json as ErrorAnswer).detail).toMatch(
       new RegExp(`^there is nothing at this path; the nearest is ${nearest}$`),
     );
-  });
-});
+  },
+);
 
-describe('the link of an error', () => {
-  const linkOf = async (path: string, headers: Record<string, string>, api = service.api) =>
-    (await api.call(path, { headers })).headers.get('link');
-  const errors = () =>
-    [
-      ['/nope', {}, 'not_found'],
-      ['/api/order/list', {}, 'invalid_token'],
-      ['/api/order/list?status=x', { authorization: `Bearer ${token}` }, 'invalid_parameters'],
-      [TOKEN_PATH, {}, 'token-endpoint'],
-    ] as const;
-
-  it('leads to its section in the guide', async () => {
-    const guide = await (await fetch(`${service.url}/docs/guides/errors`)).text();
-    for (const [path, headers, anchor] of errors()) {
-      expect(await linkOf(path, headers)).toBe(`</docs/guides/errors#${anchor}>; rel="help"`);
-      expect(guide).toContain(` id="${anchor}"`);
-    }
-    expect(await linkOf('/health', {})).toBeNull();
-  });
-
-  it('is absent if the pages are switched off', async () => {
-    const { config } = service.installation;
-    await using off = await startApp({ ...config, query: { ...config.query, docs: false } });
-    for (const [path, headers] of errors()) expect(await linkOf(path, headers, off.api)).toBeNull();
-  });
+it('the link of an error leads to its section in the guide', async () => {
+  const guide = await (await fetch(`${service.url}/docs/guides/errors`)).text();
+  for (const [path, anchor] of [
+    ['/nope', 'not_found'],
+    ['/api/order/list', 'invalid_token'],
+    [TOKEN_PATH, 'token-endpoint'],
+  ] as const) {
+    const { headers } = await service.api.call(path);
+    expect(headers.get('link')).toBe(`</docs/guides/errors#${anchor}>; rel="help"`);
+    expect(guide).toContain(` id="${anchor}"`);
+  }
+  expect((await service.api.call('/health')).headers.get('link')).toBeNull();
 });
 
 it('X-Request-Id is the caller’s, if it is harmless, otherwise a new one', async () => {

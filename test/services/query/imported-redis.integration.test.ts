@@ -38,7 +38,8 @@ beforeAll(async () => {
   await revokeRights(service, tokens);
 });
 const statusOf = (instance: RunningApp, name: string) => statusOfToken(instance, tokens[name]);
-const allIsRight = (instances: readonly RunningApp[]) => areRevoked(instances, tokens);
+const allAreRight = (...instances: RunningApp[]) =>
+  eventually('all is right', () => areRevoked(instances, tokens));
 
 /** How often each instance has reconciled. */
 const reconciled = () =>
@@ -69,7 +70,7 @@ describe('running services', () => {
     // First: an instance that has not yet noticed a copy may refuse rightly, and close its gate
     // later.
     await bothHaveChecked();
-    await eventually('all is well', () => allIsRight([service, other]));
+    await allAreRight(service, other);
   });
 
   it.each([
@@ -77,18 +78,16 @@ describe('running services', () => {
     ['ordinary commands', rewriteCopy],
   ])('refuse what was revoked soon after an old copy was restored with %s', async (_how, put) => {
     await put(own.client, early);
-    await eventually('all is right at every instance', () => allIsRight([service, other]));
+    await allAreRight(service, other);
   });
 
   it('an old copy is detected by an instance that starts later, although it has current numbers', async () => {
     await using alone = await startRedisProcess();
-    const config = {
-      ...service.installation.config,
-      redis: { ...service.installation.config.redis, url: alone.url },
-    };
+    const { config: own } = service.installation;
+    const config = { ...own, redis: { ...own.redis, url: alone.url } };
     const first = await startApp(config);
     await restoreCopy(alone.client, early);
-    await eventually('its own instance has noticed', () => allIsRight([first]));
+    await allAreRight(first);
     // Current numbers with old grants.
     const copy = (await copyRedis(alone.client)).map(
       (one) => early.find(({ key }) => key === one.key && key.includes(':grant:')) ?? one,
@@ -98,7 +97,7 @@ describe('running services', () => {
     await using late = await startApp(config);
     for (let time = 0; time < 5; time += 1)
       expect([401, 503]).toContain(await statusOf(late, 'revoked'));
-    await eventually('all is right', () => allIsRight([late]));
+    await allAreRight(late);
   });
 
   /** Waits until a key that is active in the restored copy is refused. */
@@ -156,7 +155,7 @@ describe('running services', () => {
     const pattern = heartbeatKey(service.installation.config.namePrefix, '*');
     const third = await startApp(service.installation.config);
     await haveChecked(own.client, service.installation.config.namePrefix, 3);
-    expect(await allIsRight([service, other, third])).toBe(true);
+    expect(await areRevoked([service, other, third], tokens)).toBe(true);
     expect(await reconciled()).toEqual(before);
     await third.app.close();
     for (const key of await own.client.keys(pattern))

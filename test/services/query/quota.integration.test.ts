@@ -14,11 +14,8 @@ let processes: ServiceProcess[];
 let instances: ApiClient[];
 
 beforeAll(async () => {
-  const env = {
-    ...service.installation.env,
-    QUOTA_REQUESTS: String(QUOTA),
-    QUOTA_WINDOW_SECONDS: '3600',
-  };
+  const settings = { QUOTA_REQUESTS: String(QUOTA), QUOTA_WINDOW_SECONDS: '3600' };
+  const env = { ...service.installation.env, ...settings };
   processes = times(INSTANCES, () => startService('query', env));
   const started = await Promise.all(processes.map(listening));
   instances = started.map(({ url }) => createApiClient(url));
@@ -30,12 +27,10 @@ const newToken = (storeId: string, clientId = storeId) => service.tokenOf({ clie
 async function flood(tokens: string[], timesEach: number) {
   const answers = await Promise.all(
     instances.flatMap((api) =>
-      tokens.flatMap((token) =>
-        times(timesEach, async () => (await api.get('/api/store/info/', token)).status),
-      ),
+      tokens.flatMap((token) => times(timesEach, () => api.get('/api/store/info/', token))),
     ),
   );
-  const byStatus = Object.groupBy(answers, (status) => status);
+  const byStatus = Object.groupBy(answers, ({ status }) => status);
   return Object.fromEntries(Object.entries(byStatus).map(([status, all]) => [status, all?.length]));
 }
 

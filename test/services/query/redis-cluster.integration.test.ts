@@ -4,6 +4,7 @@ import { type AddressInfo, createServer } from 'node:net';
 import { expect, it } from 'vitest';
 import { nodeFor, type RedisMasters } from '#shared/redis-masters.ts';
 import { createRedis } from '#shared/redis.ts';
+import { readConfig } from '#shared/config.ts';
 import { useMade } from '#test/hooks.ts';
 import { times } from '#test/times.ts';
 import { eventually } from '#test/eventually.ts';
@@ -50,11 +51,8 @@ async function connected(
   work: (masters: RedisMasters) => Promise<void>,
   url = redis.url,
 ): Promise<void> {
-  const { config } = service.installation;
-  const masters = createRedis(
-    { ...config, redis: { ...config.redis, url } },
-    { away: () => undefined },
-  );
+  const config = readConfig({ ...service.installation.env, REDIS_URL: url });
+  const masters = createRedis(config, { away: () => undefined });
   try {
     await masters.ready(30_000);
     await work(masters);
@@ -65,19 +63,16 @@ async function connected(
 
 it('a node that loads its data does not block the others', async () => {
   const info = 'loading:1\r\nloading_eta_seconds:600';
-  const answers: Record<string, string> = {
-    info: `$${info.length}\r\n${info}`,
-    client: '+OK',
-    hello: '+OK',
-  };
+  const answers = new Map([
+    ['info', `$${info.length}\r\n${info}`],
+    ['client', '+OK'],
+    ['hello', '+OK'],
+  ]);
   const loading = createServer((socket) => {
     socket.on('error', () => undefined);
     socket.on('data', (chunk) => {
-      for (const [, name = ''] of chunk.toString().matchAll(/\*\d+\r\n\$\d+\r\n(\w+)/g)) {
-        socket.write(
-          `${answers[name.toLowerCase()] ?? '-LOADING Redis is loading the dataset in memory'}\r\n`,
-        );
-      }
+      for (const [, name = ''] of chunk.toString().matchAll(/\*\d+\r\n\$\d+\r\n(\w+)/g))
+        socket.write(`${answers.get(name.toLowerCase()) ?? '-LOADING'}\r\n`);
     });
   });
   await once(loading.listen(0, '127.0.0.1'), 'listening');

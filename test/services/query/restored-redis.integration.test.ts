@@ -55,10 +55,6 @@ const both = [service, other];
 const allAreRight = () =>
   eventually('all is right at every instance', () => areRevoked(both, tokens));
 
-it('revocations take effect before the snapshot is restored', async () => {
-  await allAreRight();
-});
-
 describe('an old snapshot', () => {
   afterEach(() => proxy.restore());
 
@@ -118,21 +114,14 @@ it('an emptied Redis has no sessions, and gets grants from MongoDB', async () =>
     'the session is gone',
     async () => (await statusOf(service, 'untouched')) === 401,
   );
-  await eventually(
-    'tokens are given',
-    async () => (await api.askToken('untouched', 'secret')).status === 200,
-  );
   tokens['untouched'] = await api.token('untouched', 'secret');
   tokens['narrowed'] = await api.token('narrowed', 'secret');
-  expect((await api.askToken('revoked', 'secret')).status).toBe(401);
-  expect((await api.askToken('inactive', 'secret')).status).toBe(400);
-  expect((await api.askToken('blocked', 'secret')).status).toBe(400);
   await allAreRight();
 });
 
 it('changes that could not reach Redis take effect before its gate opens again, without a projector', async () => {
-  const { installation, api, control } = service;
-  const { env, environment } = installation;
+  const { installation, api } = service;
+  const { env } = installation;
   await service.startProjector();
   await service.setKey({ clientId: 'later' });
   await service.setKey({ clientId: 'later-2' });
@@ -162,15 +151,4 @@ it('changes that could not reach Redis take effect before its gate opens again, 
     expect(await statusOf(other, name), name).toBe(401);
     expect(seen[name], name).toEqual(new Set([401, 503]));
   }
-  // A projector removes the marks.
-  await service.startProjector();
-  await eventually('nothing is pending', async () => {
-    const pending = { publish_pending: true, environment } as const;
-    const counts = await Promise.all([
-      control.keys.countDocuments(pending),
-      control.revokedSessions.countDocuments(pending),
-    ]);
-    return counts.every((count) => count === 0);
-  });
-  await service.stopProjector();
 });

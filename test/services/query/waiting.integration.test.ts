@@ -9,7 +9,6 @@ import { type Answer, remainingOf } from '#test/api-client.ts';
 import { eventually } from '#test/eventually.ts';
 import type { Changes } from '#test/follower.ts';
 import { startApp, type RunningApp } from '#test/query-service.ts';
-import { listening, startService } from '#test/service-process.ts';
 import { startMongodbProxy, startRedisProxy } from '#test/server-proxies.ts';
 
 const service = useQueryService({ oneRedis: true });
@@ -153,10 +152,9 @@ describe('a request that waits', () => {
     await service.apply([order(kept.storeId, 'o1')]);
     const { environment, databases } = service.installation;
     const markers = databases.generation(environment, 1).collection('generation');
-    const pointers = databases.control.collection<{ _id: string }>('generations');
     const moveVersion = async (by: number) => {
       await markers.updateOne({}, { $inc: { projection_version: by } });
-      await pointers.updateOne({ _id: environment }, { $inc: { revision: 1 } });
+      await databases.control.collection('generations').updateOne({}, { $inc: { revision: 1 } });
     };
     const ask = ({ token }: { token: string }) => service.api.get(ORDERS, token);
     const { inFlight } = service.app.services.metrics;
@@ -226,59 +224,18 @@ describe('a request that waits', () => {
   });
 });
 
-it('hundreds of different waits of one store, woken by one change, refuse no request of another store, and all are answered when the service stops', async () => {
-  const { storeId, token } = await newStore();
-  const neighbour = await newStore();
-  await service.apply([order(storeId, 'o1'), order(neighbour.storeId, 'o1')]);
-  const next = await end(token);
-  // With the latency of production.
-  const running = startService('query', { ...service.installation.env, OVERLOAD_LATENCY_MS: '' });
-  try {
-    const { url, operations } = await listening(running);
-    const ask = async (path: string, bearer: string) => {
-      const response = await fetch(`${url}${path}`, {
-        headers: { authorization: `Bearer ${bearer}` },
-      });
-      await response.text();
-      return response.status;
-    };
-    const waiting = async () => {
-      const metrics = await (await fetch(`${operations}/metrics`)).text();
-      return Number(/^store_data_waiting_requests (\d+)/m.exec(metrics)?.[1]);
-    };
-    const hold = async (count: number, after: string) => {
-      const held: Promise<number>[] = [];
-      while (held.length < count) {
-        const size = held.length + 1;
-        held.push(ask(`/api/order/changes?wait=30&page_size=${size}&after=${after}`, token));
-        if (size % 25 === 0) await eventually('they wait', async () => (await waiting()) === size);
-      }
-      return held;
-    };
-    const held = await hold(400, next);
-    const over = new AbortController();
-    const neighbours = times(16, async () => {
-      const statuses: number[] = [];
-      while (!over.signal.aborted) statuses.push(await ask('/api/order/list', neighbour.token));
-      return statuses;
-    });
-    await service.apply([order(storeId, 'o2')]);
-    const only200 = new Set([200]);
-    expect(new Set(await Promise.all(held))).toEqual(only200);
-    over.abort();
-    expect(new Set((await Promise.all(neighbours)).flat())).toEqual(only200);
-    const last = await hold(100, await end(token));
-    running.kill('SIGTERM');
-    expect(new Set(await early(Promise.all(last)))).toEqual(only200);
-  } finally {
-    running.kill('SIGTERM');
-    await running.ended;
-  }
-});
-
 describe('a service', () => {
   const answers = ({ api }: RunningApp, token: string) =>
     eventually('it answers', async () => (await api.get(ORDERS, token)).status === 200);
+  it('that stops answers first, with Connection: close', async () => {
+    const { token } = await newStore();
+    const stopping = await startApp(service.installation.config);
+    const { answer } = await begin(token, `${ORDERS}?wait=30`, stopping);
+    await stopping.close();
+    const { status, headers } = await early(answer);
+    expect([status, headers.get('connection')]).toEqual([200, 'close']);
+  });
+
   it('answers 503 at the end of a wait while Redis is unreachable', async () => {
     const { storeId, token } = await newStore();
     const { config } = service.installation;

@@ -29,12 +29,6 @@ describe('loadSigningKeys', () => {
     expect((await load(printKeySet([jwk]))).signing.kid).toBe(jwk.kid);
   });
 
-  it('says how to configure keys if there are none', async () => {
-    await expect(loadSigningKeys(settings)).rejects.toThrow(/SIGNING_KEYS_FILE/);
-    const signingKeysFile = '/nowhere';
-    await expect(loadSigningKeys({ ...settings, signingKeysFile })).rejects.toThrow(/\/nowhere/);
-  });
-
   it('refuses anything but a set of private P-256 keys, without quoting it', async () => {
     const good = await newSigningKey();
     const { d: secret, ...publicOnly } = good;

@@ -1,10 +1,9 @@
 /** Answers of megabytes: the same as small ones, and other stores do not wait for them. */
 import { beforeAll, describe, expect, it } from 'vitest';
-import { COLLECTIONS, ERASURES, STAMPS } from '#shared/read-models/collections.ts';
+import { ERASURES, STAMPS } from '#shared/read-models/collections.ts';
 import { aCustomer, aGroup, anOrder, aProduct, MINIMAL } from '#test/changes.ts';
 import { times } from '#test/times.ts';
 import { useQueryService } from '#test/hooks.ts';
-import { profiled } from '#test/profiled.ts';
 import { readModels } from '#test/read-models.ts';
 
 const GROUPS = 40;
@@ -97,13 +96,6 @@ describe('a product with megabytes of option groups', () => {
     ).not.toEqual([]);
     for (const product of ['p1', 'p2', 'p3'])
       expect((await get(PRODUCT + product)).status).toBe(200);
-  });
-
-  it('is read with few of its groups at a time', async () => {
-    const read = () => get(`${PRODUCT}p1`);
-    const reads = await profiled(service.installation, [COLLECTIONS.option_group], read);
-    expect(reads.length).toBeGreaterThan(1);
-    for (const { responseLength } of reads) expect(responseLength).toBeLessThan(2 * 1_048_576);
   });
 });
 

@@ -6,14 +6,7 @@ const source: EtagSource = {
   parameters: { page: 1 },
   storeId: 's1',
   dependsOn: ['order'],
-  marker: {
-    _id: 'marker',
-    id: 'm1',
-    environment: 'e',
-    number: 1,
-    projection_version: 1,
-    created_at: new Date(0),
-  },
+  marker: { id: 'm1', projection_version: 1 } as EtagSource['marker'],
 };
 const stamp = {
   _id: 's1',

@@ -9,7 +9,6 @@ describe('classify', () => {
     [new MongoNetworkError('connection 1 to 127.0.0.1 closed'), 503],
     [new MongoServerError({ message: 'interrupted', code: 11_602 }), 503],
     [new Error('Command timed out'), 503],
-    [new Error('Command aborted due to connection close'), 503],
     [new Error('EXECABORT Transaction discarded because of previous errors.'), 503],
     [new Error('ERR Error running script (call to f_a1): @user_script: 1: -OOM command'), 503],
     [new Error('ERR Error running script (call to f_a1): attempt to index a nil value'), 500],
@@ -18,7 +17,6 @@ describe('classify', () => {
     [new StoreDataError('environment_unavailable', 'no generation'), 503],
     [new MongoServerError({ message: 'bad $sort', code: 9 }), 500],
     [new TypeError('x is not a function'), 500],
-    ['a string', 500],
     [undefined, 500],
     [Object.assign(new Error('Body is too large'), { statusCode: 413 }), 413],
     [Object.assign(new Error('x'), { statusCode: 400 }), 400],
@@ -44,7 +42,6 @@ it.each([
 });
 
 it.each([
-  ['/api/order/list?search=a', '/api/order/list'],
   ['/api/order/list#a?b', '/api/order/list'],
   ['http://host:80/api/order/list?x', '/api/order/list'],
   ['/api/%6frder/list', '/api/order/list'],
