@@ -8,6 +8,7 @@ import { onlyMaster } from '#shared/redis-masters.ts';
 import { applyKeyChange } from '#shared/access/access-keys.ts';
 import { heartbeatKey, publishAccess } from '#shared/access/grants.ts';
 import { hashSecret } from '#shared/access/secrets.ts';
+import { readConfig } from '#shared/config.ts';
 import { createLogger } from '#shared/logging.ts';
 import { useMade } from '#test/hooks.ts';
 import { eventually } from '#test/eventually.ts';
@@ -83,8 +84,7 @@ describe('running services', () => {
 
   it('an old copy is detected by an instance that starts later, although it has current numbers', async () => {
     await using alone = await startRedisProcess();
-    const { config: own } = service.installation;
-    const config = { ...own, redis: { ...own.redis, url: alone.url } };
+    const config = readConfig({ ...service.installation.env, REDIS_URL: alone.url });
     const first = await startApp(config);
     await restoreCopy(alone.client, early);
     await allAreRight(first);
@@ -169,7 +169,7 @@ describe('a copy that is restored while an instance reconciles', () => {
    * @param meanwhile runs once, in the first reconciliation.
    * @returns the reconciliations until it opened.
    */
-  async function comparedUntilOpen(meanwhile: () => Promise<void>): Promise<number> {
+  async function comparedUntilOpen(meanwhile: () => Promise<unknown>): Promise<number> {
     const { installation, control } = service;
     const { config } = installation;
     let compared = 0;
@@ -201,15 +201,15 @@ describe('a copy that is restored while an instance reconciles', () => {
     return compared;
   }
 
-  it.each([
-    ['before', 'detected by the missing number', 2, async () => early],
-    ['meanwhile', 'detected by the commands that restored it', 2, () => copyRedis(own.client)],
-    ['never', 'not detected', 1, async () => null],
-  ] as const)('and was made %s is %s', async (_when, _how, compared, copied) => {
-    const put = async () => {
-      const copy = await copied();
-      if (copy !== null) await restoreCopy(own.client, copy);
-    };
-    expect(await comparedUntilOpen(put)).toBe(compared);
+  it.each<[string, number, () => Promise<unknown>]>([
+    ['that is older is detected by the missing number', 2, () => rewriteCopy(own.client, early)],
+    [
+      'that was made meanwhile is detected by the commands that restored it',
+      2,
+      async () => restoreCopy(own.client, await copyRedis(own.client)),
+    ],
+    ['is not detected if there is none', 1, async () => undefined],
+  ])('%s', async (_what, compared, meanwhile) => {
+    expect(await comparedUntilOpen(meanwhile)).toBe(compared);
   });
 });
