@@ -166,11 +166,7 @@ export class SharedChanges {
  * The stages of one request. Rows come as arrays in one document: separate rows would take 1.5
  * times as long.
  */
-function stagesOf(
-  request: ChunkRequest,
-  tag: Document[],
-  shown: typeof shownOf = shownOf,
-): Document[] {
+function stagesOf(request: ChunkRequest, tag: Document[], shown: typeof shownOf = shownOf) {
   const { storeId, kinds, lastDelivered, skipDeletionsUpTo, upTo, limit } = request;
   const end = upTo === Infinity ? {} : { $lte: upTo };
   const page = (match: Document, after: number): Document[] => [
@@ -207,11 +203,11 @@ function stagesOf(
   ];
 }
 
-function lookup(from: string, pipeline: Document[], name: string): Document {
+function lookup(from: string, pipeline: Document[], name: string) {
   return { $lookup: { from, pipeline, as: `read.${name}` } };
 }
 
-function shownOf(kind: EntityName, { feed, redactErased }: ChunkRequest): Document[] {
+function shownOf(kind: EntityName, { feed, redactErased }: ChunkRequest) {
   const { parts } = FEED_KINDS[kind];
   const fields = feed.records === 'whole' && parts !== undefined ? parts.fields : ['summary'];
   const shown = {
@@ -227,7 +223,7 @@ function shownOf(kind: EntityName, { feed, redactErased }: ChunkRequest): Docume
 function chunkOf(
   { kinds, limit, upTo }: ChunkRequest,
   { deletions = [], ...records }: Row['read'] & object,
-): Pick<Chunk, 'rows' | 'reached'> {
+) {
   for (const row of deletions) row.kind = row._id.slice(0, row._id.indexOf('/')) as EntityName;
   const lists = [deletions];
   for (const kind of kinds) {

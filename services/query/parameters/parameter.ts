@@ -74,7 +74,7 @@ export function wholeNumber(
       format: 'int64',
       minimum: least,
       maximum: Number.MAX_SAFE_INTEGER,
-      ...(most < Number.MAX_SAFE_INTEGER ? { 'x-effective-maximum': most } : {}),
+      ...(most < Number.MAX_SAFE_INTEGER && { 'x-effective-maximum': most }),
     },
     read: (text) => {
       const value = /^(?:0|[1-9][0-9]{0,15})$/.test(text) ? Number(text) : Number.NaN;

@@ -13,7 +13,7 @@ export interface Edge {
 }
 
 /** Names the count of the records before a bound in a leaf. */
-export function boundaryName({ key, leaf: { boundary } }: Edge): string {
+export function boundaryName({ key, leaf: { boundary } }: Edge) {
   return `${key}\n${boundary}`;
 }
 

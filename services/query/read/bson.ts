@@ -120,13 +120,13 @@ class Decoder {
     return id.includes('/') ? null : id;
   }
 
-  #type(): number {
+  #type() {
     const type = this.#bytes[this.#at] ?? 0;
     this.#at += 1;
     return type;
   }
 
-  #name(): string {
+  #name() {
     const end = this.#bytes.indexOf(0, this.#at);
     const name = this.#bytes.toString('utf8', this.#at, end);
     this.#at = end + 1;
@@ -168,7 +168,7 @@ class Decoder {
     }
   }
 
-  #string(name: string): string {
+  #string(name: string) {
     const from = this.#at + 4;
     this.#at = from + this.#bytes.readInt32LE(this.#at);
     const end = this.#at - 1;
@@ -185,7 +185,7 @@ class Decoder {
   }
 
   /** A value beyond 2^53 loses digits; no decision depends on one. */
-  #long(): number {
+  #long() {
     const from = this.#at;
     this.#at += 8;
     return this.#bytes.readInt32LE(from + 4) * 4_294_967_296 + this.#bytes.readUInt32LE(from);

@@ -80,7 +80,7 @@ export function streamOf(
   return body;
 }
 
-function endOf(slot: Slot, reads: SnapshotReads): () => void {
+function endOf(slot: Slot, reads: SnapshotReads) {
   return () => {
     slot.release();
     void reads.end();

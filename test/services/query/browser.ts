@@ -41,7 +41,7 @@ export async function visitPage(
   baseURL: string,
   path: string,
   look: (page: Page) => Promise<void>,
-): Promise<void> {
+) {
   const context = await browser.newContext({ baseURL });
   const page = await context.newPage();
   page.setDefaultTimeout(TIMEOUT_MS);

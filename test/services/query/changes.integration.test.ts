@@ -31,7 +31,7 @@ const change = (storeId: string, entity: EntityName, number = 1, more: object = 
 });
 const deletion = (...of: Parameters<typeof change>) => gone(change(...of));
 
-async function page(path: string, token: string): Promise<Changes> {
+async function page(path: string, token: string) {
   const { status, text, json } = await service.api.get(path, token);
   expect(status, `${path}: ${text}`).toBe(200);
   return json as Changes;

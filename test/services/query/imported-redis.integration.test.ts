@@ -49,7 +49,7 @@ const reconciled = () =>
   );
 
 /** Makes a key in this process, since a command takes longer than two checks of a service. */
-async function makeKey(clientId: string, status: 'active' | 'revoked'): Promise<void> {
+async function makeKey(clientId: string, status: 'active' | 'revoked') {
   const { config, environment } = service.installation;
   const key = await applyKeyChange(service.control.keys, environment, {
     clientId,
@@ -110,7 +110,7 @@ describe('running services', () => {
     );
 
   /** Makes a key, copies Redis, and revokes the key. */
-  async function copyBefore(clientId: string): Promise<RedisCopy> {
+  async function copyBefore(clientId: string) {
     await makeKey(clientId, 'active');
     tokens[clientId] = await service.api.token(clientId, 'secret');
     const copy = await copyRedis(own.client);
@@ -169,7 +169,7 @@ describe('a copy that is restored while an instance reconciles', () => {
    * @param meanwhile runs once, in the first reconciliation.
    * @returns the reconciliations until it opened.
    */
-  async function comparedUntilOpen(meanwhile: () => Promise<unknown>): Promise<number> {
+  async function comparedUntilOpen(meanwhile: () => Promise<unknown>) {
     const { installation, control } = service;
     const { config } = installation;
     let compared = 0;

@@ -39,6 +39,11 @@ async function started(change: Record<string, string> = {}) {
   };
 }
 
+function connectTo(url: string) {
+  const { hostname, port } = new URL(url);
+  return connect({ host: hostname, port: Number(port) });
+}
+
 describe.concurrent('the process', () => {
   it('warns of an unknown variable with a similar name to a setting, serves, and on SIGTERM until clients have noticed', async () => {
     const change = { QUOTA_REQUEST: '10', SHUTDOWN_DELAY_MS: '2000' };
@@ -110,8 +115,7 @@ describe.concurrent('the process', () => {
     ['does not read its answers', MANY],
   ])('ends in order on SIGTERM while a client %s', async (_what, sent) => {
     const { url, terminate } = await started();
-    const { hostname, port } = new URL(url);
-    const client = connect({ host: hostname, port: Number(port) }).pause();
+    const client = connectTo(url).pause();
     client.on('error', () => undefined);
     await once(client, 'connect');
     if (sent !== '') await new Promise((resolve) => client.write(sent, resolve));
@@ -123,8 +127,7 @@ describe.concurrent('the process', () => {
 
   it('sends answers whole that clients are still reading on SIGTERM', async () => {
     const { url, isHealthy, terminate } = await started();
-    const { hostname, port } = new URL(url);
-    const client = connect({ host: hostname, port: Number(port) });
+    const client = connectTo(url);
     client.write(MANY);
     await once(client, 'readable');
     const ended = terminate();

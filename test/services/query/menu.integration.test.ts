@@ -26,7 +26,7 @@ const PRODUCTS = 120;
 const service = useQueryService();
 
 /** Creates a store whose menu repeats a few large groups in many products. */
-async function applyLarge(storeId: string): Promise<void> {
+async function applyLarge(storeId: string) {
   const option = { name: 'Opção', description: 'ã'.repeat(2_400), price: '1.00' };
   const options = times(12, (index) => ({ ...option, id: `o${index}` }));
   const groups = times(10, (index) => aGroup(`g${index}`, { options }, storeId));
@@ -46,7 +46,7 @@ async function applyLarge(storeId: string): Promise<void> {
 }
 
 /** A paused response. */
-async function askLarge(bearer: string): Promise<IncomingMessage> {
+async function askLarge(bearer: string) {
   const headers = { authorization: `Bearer ${bearer}` };
   const sent = request(`${service.url}/api/menu/`, { headers, agent: false }).end();
   const [response] = (await once(sent, 'response')) as [IncomingMessage];

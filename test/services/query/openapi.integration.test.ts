@@ -33,7 +33,7 @@ function resolved<T>(object: T): T {
 }
 
 /** Values that the document allows, at least one. */
-function valuesOf({ schema, examples, example = examples?.example.value }: Parameter): string[] {
+function valuesOf({ schema, examples, example = examples?.example.value }: Parameter) {
   const single = resolved(schema.items ?? schema);
   if (single.enum !== undefined) return single.enum;
   if (single.type === 'boolean') return ['true', 'false'];

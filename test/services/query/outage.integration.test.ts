@@ -3,7 +3,7 @@
  * and automatic recovery.
  */
 import { afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { type Config, readConfig } from '#shared/config.ts';
+import { readConfig } from '#shared/config.ts';
 import { anOrder } from '#test/changes.ts';
 import { times } from '#test/times.ts';
 import { useMade, useQueryService } from '#test/hooks.ts';
@@ -21,16 +21,12 @@ const ALLOWED_IN_BURST_MS = 2_000;
 const service = useQueryService({ oneRedis: true });
 const redisProxy = useMade(() => startRedisProxy(service.installation.config.redis.url));
 const mongodbProxy = useMade(() => startMongodbProxy(service.installation.mongodb));
-const behindProxies = (): Config => {
-  const { config, env } = service.installation;
-  const { redis, mongodb } = readConfig({ ...env, ...DEFAULT_TIMEOUTS });
-  return {
-    ...config,
-    redis: { ...redis, url: redisProxy.url },
-    mongodb: { ...mongodb, uri: mongodbProxy.uri },
-  };
+const behindProxies = (settings: Record<string, string> = {}) => {
+  const proxies = { REDIS_URL: redisProxy.url, MONGODB_URI: mongodbProxy.uri };
+  const { env } = service.installation;
+  return startApp(readConfig({ ...env, ...DEFAULT_TIMEOUTS, ...proxies, ...settings }));
 };
-const proxied = useMade(() => startApp(behindProxies()));
+const proxied = useMade(() => behindProxies());
 let token: string;
 
 beforeAll(async () => {
@@ -52,7 +48,7 @@ const askHealth = () => proxied.api.call('/health');
 async function expectUnavailable(
   calls: (() => Promise<Answer>)[],
   { rounds = 1, allowedMs = ALLOWED_MS } = {},
-): Promise<void> {
+) {
   const round = async () => {
     const answers = await Promise.all(calls.map((call) => call()));
     expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([503]));
@@ -124,9 +120,7 @@ describe.each(OUTAGES)('MongoDB %s', (_how, fail) => {
 });
 
 it('with a frozen MongoDB queued requests wait at most 1.8 times as long as the first', async () => {
-  const config = behindProxies();
-  const mongodb = { ...config.mongodb, readTimeoutMs: 1_500 };
-  await using patient = await startApp({ ...config, mongodb });
+  await using patient = await behindProxies({ MONGODB_READ_TIMEOUT_MS: '1500' });
   mongodbProxy.freeze();
   const began = performance.now();
   const waits = await Promise.all(

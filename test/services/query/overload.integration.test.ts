@@ -18,7 +18,7 @@ import { startMongodbProxy } from '#test/server-proxies.ts';
 const DATA = '/api/order/list';
 const bearer = (token: string) => ({ authorization: `Bearer ${token}` });
 
-async function valueOf(metric: Gauge): Promise<number> {
+async function valueOf(metric: Gauge) {
   return (await metric.get()).values[0]?.value ?? 0;
 }
 

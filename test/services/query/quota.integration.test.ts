@@ -10,7 +10,7 @@ const QUOTA = 150;
 const INSTANCES = 3;
 
 const service = useQueryService();
-let processes: ServiceProcess[];
+let processes: ServiceProcess[] = [];
 let instances: ApiClient[];
 
 beforeAll(async () => {
@@ -20,7 +20,7 @@ beforeAll(async () => {
   const started = await Promise.all(processes.map(listening));
   instances = started.map(({ url }) => createApiClient(url));
 });
-afterAll(() => killAll(processes ?? []));
+afterAll(() => killAll(processes));
 const newToken = (storeId: string, clientId = storeId) => service.tokenOf({ clientId, storeId });
 
 /** Sends so many concurrent requests to each instance. @returns the count of each status. */

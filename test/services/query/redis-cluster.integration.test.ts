@@ -31,7 +31,7 @@ const service = useMade(() =>
 const instances: RunningApp[] = [service, useMade(() => startApp(service.installation.config))];
 
 /** A name whose Redis key is on a shard. */
-function nameOn(shard: number, keyOf: (name: string) => string): string {
+function nameOn(shard: number, keyOf: (name: string) => string) {
   for (let number = 0; ; number += 1) {
     const name = `on-${shard}-${number}`;
     if (redis.shards[shard]?.holds(keyOf(name))) return name;
@@ -47,10 +47,7 @@ const statuses = (token?: string) =>
 const others: Tokens = {};
 
 /** Connects like a service; `url` puts other nodes first. */
-async function connected(
-  work: (masters: RedisMasters) => Promise<void>,
-  url = redis.url,
-): Promise<void> {
+async function connected(work: (masters: RedisMasters) => Promise<void>, url = redis.url) {
   const config = readConfig({ ...service.installation.env, REDIS_URL: url });
   const masters = createRedis(config, { away: () => undefined });
   try {

@@ -19,7 +19,7 @@ const installation = useInstallation({ oneRedis: true });
 const redis = useMade(() => startRedisProxy(installation.config.redis.url));
 
 /** Starts a service and sends requests. @returns its log lines. */
-async function linesOf(percent: string, ask: (url: string) => Promise<unknown>): Promise<Line[]> {
+async function linesOf(percent: string, ask: (url: string) => Promise<unknown>) {
   const lines: Line[] = [];
   const config = readConfig({
     ...installation.env,

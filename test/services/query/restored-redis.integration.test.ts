@@ -1,5 +1,6 @@
 /** Redis restarts with older data: revoked rights stay revoked from the first request on. */
 import { afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { readConfig } from '#shared/config.ts';
 import { useMade } from '#test/hooks.ts';
 import { eventually } from '#test/eventually.ts';
 import { DEFAULT_TIMEOUTS } from '#test/patience.ts';
@@ -27,12 +28,8 @@ const service = useMade(() =>
 const mongodbProxy = useMade(() => startMongodbProxy(service.installation.mongodb));
 /** A second instance, which reaches Redis and MongoDB through proxies. */
 const other = useMade(() => {
-  const { config } = service.installation;
-  const [redis, mongodb] = [
-    { ...config.redis, url: proxy.url },
-    { ...config.mongodb, uri: mongodbProxy.uri },
-  ];
-  return startApp({ ...config, redis, mongodb });
+  const proxied = { REDIS_URL: proxy.url, MONGODB_URI: mongodbProxy.uri };
+  return startApp(readConfig({ ...service.installation.env, ...proxied }));
 });
 /** A snapshot from before the revocations. */
 let snapshot: Buffer;

@@ -49,7 +49,7 @@ beforeAll(async () => {
 const status = async (own = token) => (await proxied.api.get('/api/order/list', own)).status;
 
 /** A server that answers everything with these bytes. */
-async function startGarbage(bytes: () => Buffer | string): Promise<number> {
+async function startGarbage(bytes: () => Buffer | string) {
   const server = createServer((socket) => {
     socket.on('error', () => undefined);
     socket.on('data', () => socket.write(bytes()));
@@ -59,7 +59,7 @@ async function startGarbage(bytes: () => Buffer | string): Promise<number> {
   return (server.address() as AddressInfo).port;
 }
 
-async function moveTo(port: number): Promise<void> {
+async function moveTo(port: number) {
   proxy.retarget({ host: '127.0.0.1', port });
   await proxy.cut();
   await proxy.restore();

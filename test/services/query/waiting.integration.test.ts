@@ -25,7 +25,7 @@ async function newStore() {
 
 const ORDERS = '/api/order/changes';
 const order = (storeId: string, id: string) => anOrder(id, {}, storeId);
-const changesIn = ({ status, text, json }: Answer): Changes => {
+const changesIn = ({ status, text, json }: Answer) => {
   expect(status, text).toBe(200);
   return json as Changes;
 };
@@ -47,7 +47,7 @@ async function begin(token: string, path: string, { api, app }: RunningApp = ser
 /** Less than a wait of 30 s, for a busy machine. */
 const EARLY_MS = 29_000;
 
-async function early<T>(work: Promise<T>): Promise<T> {
+async function early<T>(work: Promise<T>) {
   const began = performance.now();
   const result = await work;
   expect(performance.now() - began).toBeLessThan(EARLY_MS);

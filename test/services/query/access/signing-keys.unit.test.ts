@@ -60,7 +60,7 @@ afterEach(async () => {
   logged = [];
 });
 
-const watch = async (): Promise<WatchedKeys> => {
+const watch = async () => {
   const signingKeysFile = join(folder, 'keys.json');
   return (watched = await watchSigningKeys({ ...settings, signingKeysFile }, logger, 20));
 };

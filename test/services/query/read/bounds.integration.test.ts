@@ -75,7 +75,7 @@ beforeAll(async () => {
   await db.command({ profile: 2 });
 });
 
-async function ask(storeId: string, question: BoundQuestion): Promise<void> {
+async function ask(storeId: string, question: BoundQuestion) {
   const authorization = `Bearer ${tokens.get(storeId) ?? ''}`;
   const answer = await fetch(`${service.url}${targetOf(question)}`, {
     // Compressing megabytes would take most of the time.
@@ -120,7 +120,7 @@ const TRIED = 6 * (MAX_FILTERED + 1);
  * Lists that take longer in proportion to what they match: those of docs/guides/paging.md, and the
  * menu, which is all of its records.
  */
-function isInProportion({ path, parameters }: BoundQuestion): boolean {
+function isInProportion({ path, parameters }: BoundQuestion) {
   const has = (...names: string[]) => names.some((name) => name in parameters);
   switch (path) {
     // Products by position alone: hundreds of categories may share one.
@@ -140,7 +140,7 @@ function isInProportion({ path, parameters }: BoundQuestion): boolean {
 }
 
 /** What a question may examine. */
-function most(question: BoundQuestion, sizes: Sizes): number {
+function most(question: BoundQuestion, sizes: Sizes) {
   const { path, parameters } = question;
   const size = Number(parameters['page_size'] ?? 20);
   // Details of a product show as many groups.

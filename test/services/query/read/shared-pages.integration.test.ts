@@ -12,7 +12,6 @@ import { useQueryService } from '#test/hooks.ts';
 import { words } from '#test/words.ts';
 import type { Answer } from '#test/api-client.ts';
 import { profiled } from '#test/profiled.ts';
-import type { TestChange } from '#test/query-service.ts';
 import { withSmallTrees } from '#test/small-trees.ts';
 
 /** The kind of each list. */
@@ -45,7 +44,7 @@ afterAll(withSmallTrees(8, 3));
 const service = useQueryService();
 const tokens = new Map<string, string>();
 
-function changesOf(storeId: string, records: number): TestChange[] {
+function changesOf(storeId: string, records: number) {
   const timezone_offset = OFFSETS[ALL.indexOf(storeId)];
   /**
    * Fields that differ between records: positions of categories, and uneven categories of products.
@@ -85,7 +84,7 @@ beforeAll(async () => {
 const ask = (storeId: string, path: string) => service.api.get(path, tokens.get(storeId) ?? '');
 const shown = ({ status, text, headers }: Answer) => ({ status, text, etag: headers.get('etag') });
 
-function forgetPlans(entity: EntityName): Promise<unknown> {
+function forgetPlans(entity: EntityName) {
   const { databases, environment } = service.installation;
   return databases.generation(environment, 1).command({ planCacheClear: COLLECTIONS[entity] });
 }

@@ -24,16 +24,16 @@ const outcomeOf = ({ status, json }: Answer): Outcome => [
 ];
 
 /** The outcome at each instance. */
-async function ask(clientId: string, secret = 'secret'): Promise<Outcome[]> {
+async function ask(clientId: string, secret = 'secret') {
   const answers: Outcome[] = [];
   for (const { api } of instances) answers.push(outcomeOf(await api.askToken(clientId, secret)));
   return answers;
 }
 
-const both = (...outcome: Outcome): Outcome[] => [outcome, outcome];
+const both = (...outcome: Outcome) => [outcome, outcome];
 
 /** Creates a store with a client that has tokens from both instances. */
-async function warm(clientId: string): Promise<string> {
+async function warm(clientId: string) {
   storeIds += 1;
   const storeId = `store-${storeIds}`;
   await service.setKey({ clientId, storeId });
@@ -41,17 +41,11 @@ async function warm(clientId: string): Promise<string> {
   return storeId;
 }
 
-async function expectWarm(clientId: string, secret = 'secret'): Promise<void> {
+async function expectWarm(clientId: string, secret = 'secret') {
   expect(await ask(clientId, secret)).toEqual(both(200, undefined));
 }
 
-/** The grant of a client and the state of its store in Redis. */
-function namesOf(clientId: string, storeId: string): [grant: string, state: string] {
-  const { grant, storeAccess } = service.inRedis(storeId);
-  return [grant(clientId), storeAccess];
-}
-
-async function sessionsOf(storeId: string): Promise<number> {
+async function sessionsOf(storeId: string) {
   const pattern = service.inRedis(storeId).session('*');
   return (await service.installation.redis.keys(pattern.replaceAll(/[{}]/g, String.raw`\$&`)))
     .length;
@@ -73,8 +67,8 @@ describe('a Redis', () => {
   it('that lost data of a key gets it from MongoDB, and the right secret passes', async () => {
     const storeId = await warm('lost');
     const { redis } = service.installation;
-    const names = namesOf('lost', storeId);
-    for (const lost of [...names.map((name) => [name]), names]) {
+    const { grant, storeAccess } = service.inRedis(storeId);
+    for (const lost of [[grant('lost')], [storeAccess], [grant('lost'), storeAccess]]) {
       await redis.del(...lost);
       expect(await ask('lost', 'wrong')).toEqual(both(401, 'invalid_client'));
       await expectWarm('lost');
@@ -84,11 +78,11 @@ describe('a Redis', () => {
   it('with a newer grant than a MongoDB restored from a backup leads to no token', async () => {
     const storeId = await warm('ahead');
     const { redis } = service.installation;
-    const [grant] = namesOf('ahead', storeId);
+    const redisKey = service.inRedis(storeId).grant('ahead');
     const version = (await service.control.keys.findOne({ _id: 'ahead' }))?.version ?? 0;
     const stored = await sessionsOf(storeId);
     const write = (ahead: number, member: string) =>
-      execute(setVersioned(redis.multi(), { redisKey: grant, version: version + ahead, member }));
+      execute(setVersioned(redis.multi(), { redisKey, version: version + ahead, member }));
     await write(1_000, 'active crm');
     expect(await ask('ahead')).toEqual(both(503, 'temporarily_unavailable'));
     await write(2_000, 'revoked crm');
@@ -116,7 +110,7 @@ describe('between the read of a key and the storing of its session', () => {
     }) as typeof keys.find);
   }
 
-  async function retired(clientId: string): Promise<{ old: AccessKey; storeId: string }> {
+  async function retired(clientId: string) {
     const storeId = await warm(clientId);
     const old = await service.control.keys.findOne({ _id: clientId });
     if (old === null) throw new Error('there is no such key');
@@ -141,11 +135,9 @@ describe('between the read of a key and the storing of its session', () => {
   it('an isolated former primary still has the old secret: no token is issued, and Redis keeps the newer grant', async () => {
     const { old, storeId } = await retired('isolated');
     const { redis } = service.installation;
-    const [grant] = namesOf('isolated', storeId);
-    const [stored, held] = [
-      await sessionsOf(storeId),
-      await redis.zrange(grant, '0', '-1', 'WITHSCORES'),
-    ];
+    const held = () =>
+      redis.zrange(service.inRedis(storeId).grant('isolated'), '0', '-1', 'WITHSCORES');
+    const before = [await sessionsOf(storeId), await held()];
     const spy = readsOld(old, Infinity);
     try {
       const answer = await service.api.askToken('isolated', 'secret');
@@ -153,8 +145,7 @@ describe('between the read of a key and the storing of its session', () => {
     } finally {
       spy.mockRestore();
     }
-    expect(await sessionsOf(storeId)).toBe(stored);
-    expect(await redis.zrange(grant, '0', '-1', 'WITHSCORES')).toEqual(held);
+    expect([await sessionsOf(storeId), await held()]).toEqual(before);
   });
 });
 

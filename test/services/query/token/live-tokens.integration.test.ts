@@ -21,13 +21,13 @@ const brief = useMade(() => {
 const statusOf = async (token: string) => (await service.api.get('/api/order/list', token)).status;
 
 /** Gets tokens up to the maximum. */
-async function fill(clientId: string): Promise<string[]> {
+async function fill(clientId: string) {
   const tokens: string[] = [];
   while (tokens.length < MAX) tokens.push(await service.api.token(clientId, 'secret'));
   return tokens;
 }
 
-function expectTooMany({ status, json, text, headers }: Answer, longestSeconds = 901): void {
+function expectTooMany({ status, json, text, headers }: Answer, longestSeconds = 901) {
   expect(status, text).toBe(429);
   expect(json).toMatchObject({ error: 'slow_down' });
   expect(Number(headers.get('retry-after'))).toBeLessThanOrEqual(longestSeconds);
