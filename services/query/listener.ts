@@ -83,7 +83,7 @@ export class ClientConnections {
     response.on('close', () => connection.requests.delete(request));
   }
 
-  #use(socket: Socket): ClientConnection | undefined {
+  #use(socket: Socket) {
     const connection = this.#open.get(peerOf(socket));
     if (connection === undefined) return undefined;
     connection.isUsed = true;

@@ -4,7 +4,7 @@ import { controlCollections } from '#shared/access/access-keys.ts';
 import { redisKeys } from '#shared/access/grants.ts';
 import { hashSecret } from '#shared/access/secrets.ts';
 import { loadSigningKeys } from '#query/access/tokens.ts';
-import type { Config } from '#shared/config.ts';
+import { type Config, readConfig } from '#shared/config.ts';
 import { createLogger, type Logger } from '#shared/logging.ts';
 import { COLLECTIONS, TOMBSTONES } from '#shared/read-models/collections.ts';
 import type { EntityName } from '#shared/events/entities.ts';
@@ -65,6 +65,11 @@ export async function startApp(config: Config, logger?: Logger): Promise<Running
   const url = await app.listen({ host: '127.0.0.1', port: 0 });
   const close = () => app.close();
   return { app, url, api: createApiClient(url), close, [Symbol.asyncDispose]: close };
+}
+
+/** Starts an app of an installation with more environment variables. */
+export function startAppWith({ env }: Installation, settings: Record<string, string>) {
+  return startApp(readConfig({ ...env, ...settings }));
 }
 
 /** Starts everything; `settings` are environment variables of the installation. */

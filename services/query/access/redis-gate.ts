@@ -11,7 +11,6 @@ import {
   findPending,
   heartbeatKey,
   newReconciliation,
-  type PendingAccess,
   publishPending,
   reconcileAccess,
 } from '#shared/access/grants.ts';
@@ -142,7 +141,7 @@ export class RedisGate {
   }
 
   /** Opens the gate for a connection, and watches it for as long as that lasts. */
-  async #watch(): Promise<number> {
+  async #watch() {
     const signal = this.#connection?.signal;
     if (signal === undefined || signal.aborted) return INSPECT_MS;
     try {
@@ -199,7 +198,7 @@ export class RedisGate {
    * Writes the next heartbeat.
    * @returns whether the server is the same as before and has lost nothing.
    */
-  async #inspect(): Promise<boolean> {
+  async #inspect() {
     const { redis, slots } = this.#options.master;
     // In this order: an identity that is read after the write shows every change before it.
     const [, server] = await Promise.all([this.#bumpCounter(), describeRedis(redis, slots)]);
@@ -253,7 +252,7 @@ export class RedisGate {
     );
   }
 
-  #findPending(): Promise<PendingAccess> {
+  #findPending() {
     const { control, environments } = this.#options;
     return this.#bounded((signal) => findPending(control, environments, signal));
   }

@@ -124,19 +124,15 @@ async function readFirst(wanted: Wanted) {
     const first = await readChunk(wanted, start, { kinds, limit, upTo });
     const right = startAt(after, changes.mark, first.stamp);
     const moved = movedKinds(feed, first.stamp?.positions, right.lastDelivered);
-    if (isSame(start, right) && moved.every((kind) => kinds.includes(kind)))
-      return { first, start };
+    const isRight =
+      start.lastDelivered === right.lastDelivered &&
+      start.skipDeletionsUpTo === right.skipDeletionsUpTo;
+    if (isRight && moved.every((kind) => kinds.includes(kind))) return { first, start };
     start = right;
     kinds = moved;
   }
   throw unavailable(
     'the feed positions of the store went back during each read: is a backup being restored?',
-  );
-}
-
-function isSame(one: Start, other: Start) {
-  return (
-    one.lastDelivered === other.lastDelivered && one.skipDeletionsUpTo === other.skipDeletionsUpTo
   );
 }
 

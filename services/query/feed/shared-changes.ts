@@ -137,7 +137,7 @@ export class SharedChanges {
    * Ends a read of several kinds with its last change: otherwise each kind would bring as many as
    * the limit, and most would be read again. Finds it in the indexes.
    */
-  async #narrowed(request: ChunkRequest): Promise<ChunkRequest> {
+  async #narrowed(request: ChunkRequest) {
     if (request.kinds.length < 2) return request;
     const stages = stagesOf(request, [], () => [{ $project: { _id: 0, feed_position: 1 } }]);
     const [found] = await readSnapshot<Row>(this.#source, STAMPS, stages);
@@ -145,7 +145,7 @@ export class SharedChanges {
     return { ...request, upTo: rows[request.limit - 1]?.feed_position ?? reached };
   }
 
-  async #readOnce(requests: readonly ChunkRequest[]): Promise<(Chunk | undefined)[]> {
+  async #readOnce(requests: readonly ChunkRequest[]) {
     const stages = requests.map((request, number) =>
       stagesOf(request, requests.length > 1 ? [{ $set: { request: { $literal: number } } }] : []),
     );

@@ -103,7 +103,7 @@ export class Watch {
   }
 
   /** Polls while there are waiters. @returns when to poll again. */
-  async #poll(): Promise<number> {
+  async #poll() {
     if (this.#stores.size === 0) {
       // Reset, or the next waiter would miss changes made while there was no polling.
       this.#ends.clear();
@@ -181,7 +181,7 @@ export class Watch {
   }
 
   /** The stores to read now. After the last one a new round begins. */
-  #inTurn(most: number): string[] {
+  #inTurn(most: number) {
     this.#round ??= this.#stores.keys();
     const turn = [...this.#round.take(most)];
     if (turn.length < most) this.#round = null;

@@ -63,8 +63,9 @@ export function dataOperation(about: Documentation): OperationObject {
     scopes,
     requires = scopeSentence(scopes),
     parameters,
+    mayBeMissing,
+    isUntagged,
   } = about;
-  const { mayBeMissing = false, isUntagged = false } = about;
   return {
     operationId,
     tags: [tag],
@@ -135,9 +136,7 @@ function found({ answer, isUntagged, links }: Documentation) {
       ? headers('Vary', ...QUOTA, 'Private-No-Store')
       : headers('ETag', 'Vary', ...COUNTED),
     content: json(answer, example),
-    ...(links === undefined
-      ? {}
-      : { links: Object.fromEntries(Object.entries(links).map(linkObject)) }),
+    ...(links && { links: Object.fromEntries(Object.entries(links).map(linkObject)) }),
   };
 }
 

@@ -204,7 +204,7 @@ export class Admission {
     });
   }
 
-  #findSender(name: string): Sender {
+  #findSender(name: string) {
     const sender = this.#senders.get(name) ?? { name, inFlight: 0, queue: [], woken: [] };
     this.#senders.set(name, sender);
     return sender;
@@ -291,7 +291,7 @@ export class Admission {
   }
 
   /** Takes the next request of a sender. */
-  #dequeue(sender: Sender): AdmittedRequest | undefined {
+  #dequeue(sender: Sender) {
     const entry = sender.queue.shift();
     if (entry !== undefined) this.#queued -= 1;
     return entry;

@@ -80,7 +80,7 @@ class Decoder {
     throw new TypeError('a reply of MongoDB has no cursor');
   }
 
-  #array(known: KnownRows | null): unknown[] {
+  #array(known: KnownRows | null) {
     const values: unknown[] = [];
     this.#at += 4;
     for (let type = this.#type(); type !== 0; type = this.#type()) {
@@ -91,7 +91,7 @@ class Decoder {
   }
 
   /** The next document, or the known row with the same bytes. */
-  #row(known: KnownRows): Decoded {
+  #row(known: KnownRows) {
     const from = this.#at;
     const id = this.#storeId(from);
     if (id === null) return this.document();
@@ -111,7 +111,7 @@ class Decoder {
   }
 
   /** The `_id` of a document that begins with the id of a store: other ids hold a slash. */
-  #storeId(document: number): string | null {
+  #storeId(document: number) {
     const nameAt = document + 5;
     if (this.#bytes[nameAt - 1] !== 0x02 || this.#bytes.readUInt32LE(nameAt) !== ID_NAME)
       return null;
@@ -133,7 +133,7 @@ class Decoder {
     return name;
   }
 
-  #value(type: number, name: string): unknown {
+  #value(type: number, name: string) {
     const from = this.#at;
     switch (type) {
       case 0x01:
@@ -178,7 +178,7 @@ class Decoder {
   }
 
   /** All of its 64 bits count. */
-  #cursorId(): Long {
+  #cursorId() {
     const from = this.#at;
     this.#at += 8;
     return Long.fromBits(this.#bytes.readInt32LE(from), this.#bytes.readInt32LE(from + 4));

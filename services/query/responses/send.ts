@@ -63,21 +63,13 @@ export function classify(error: unknown): Refusal {
   if (error instanceof Refused) return error.refusal;
   // A right that a server withdrew is not a mistake of the caller either.
   if (isUnavailable(error) || isRefusal(error)) return ENVIRONMENT_UNAVAILABLE;
-  const status = clientErrorStatus(error);
-  if (status === null) return INTERNAL_ERROR;
+  // The framework gives its errors a status.
+  const status = error instanceof Error && 'statusCode' in error ? Number(error.statusCode) : 500;
+  if (!(status >= 400 && status < 500)) return INTERNAL_ERROR;
   return invalidRequest(
     status === 413 ? 'the body is too large' : 'the request is malformed',
     status,
   );
-}
-
-/** The 4xx status that the framework gave an error; `null` for any other error. */
-function clientErrorStatus(error: unknown) {
-  if (!(error instanceof Error) || !('statusCode' in error)) return null;
-  const { statusCode } = error;
-  return typeof statusCode === 'number' && statusCode >= 400 && statusCode < 500
-    ? statusCode
-    : null;
 }
 
 /**

@@ -4,7 +4,7 @@ import { anOrder, aStore } from '#test/changes.ts';
 import { useQueryService } from '#test/hooks.ts';
 import { type ErrorAnswer, remainingOf } from '#test/api-client.ts';
 import { eventually } from '#test/eventually.ts';
-import { startApp } from '#test/query-service.ts';
+import { startAppWith } from '#test/query-service.ts';
 import { words } from '#test/words.ts';
 import { dataRoutes, targetOf } from '../../security/data-routes.ts';
 import { opened } from '../../security/forge.ts';
@@ -95,11 +95,8 @@ it('path and method are checked before the token', async () => {
 });
 
 it('the quota counts every request with a valid token, also 403, 404, 422, 304 and 429, and no other', async () => {
-  const { config } = service.installation;
-  await using small = await startApp({
-    ...config,
-    query: { ...config.query, quota: { requests: 7, windowSeconds: 60 } },
-  });
+  const settings = { QUOTA_REQUESTS: '7', QUOTA_WINDOW_SECONDS: '60' };
+  await using small = await startAppWith(service.installation, settings);
   await service.setKey({ clientId: 'q1', storeId: 'quota' });
   await service.setKey({ clientId: 'q2', storeId: 'quota', scopes: ['crm'] });
   const { api } = small;

@@ -1,7 +1,7 @@
 import { gunzipSync } from 'node:zlib';
 import { describe, expect, it } from 'vitest';
 import { useInstallation, useMade } from '#test/hooks.ts';
-import { startApp } from '#test/query-service.ts';
+import { startApp, startAppWith } from '#test/query-service.ts';
 
 const installation = useInstallation();
 const running = useMade(() => startApp(installation.config));
@@ -104,10 +104,7 @@ it('the root and paths with a trailing slash redirect browsers; the root is 404 
 });
 
 it('all pages are 404 if they are switched off', async () => {
-  await using off = await startApp({
-    ...installation.config,
-    query: { ...installation.config.query, docs: false },
-  });
+  await using off = await startAppWith(installation, { QUERY_DOCS: 'false' });
   const root = await get('/', BROWSER, off);
   expect([root.status, root.headers.get('link')]).toEqual([404, null]);
   for (const path of paths()) expect((await off.api.call(path)).status, path).toBe(404);

@@ -8,11 +8,16 @@ import { onlyMaster } from '#shared/redis-masters.ts';
 import { applyKeyChange } from '#shared/access/access-keys.ts';
 import { heartbeatKey, publishAccess } from '#shared/access/grants.ts';
 import { hashSecret } from '#shared/access/secrets.ts';
-import { readConfig } from '#shared/config.ts';
 import { createLogger } from '#shared/logging.ts';
 import { useMade } from '#test/hooks.ts';
 import { eventually } from '#test/eventually.ts';
-import { type RunningApp, startApp, startQueryService, sumOf } from '#test/query-service.ts';
+import {
+  type RunningApp,
+  startApp,
+  startAppWith,
+  startQueryService,
+  sumOf,
+} from '#test/query-service.ts';
 import { copyRedis, type RedisCopy, restoreCopy, rewriteCopy } from '#test/redis-copy.ts';
 import { startRedisProcess } from '#test/redis-process.ts';
 import {
@@ -84,8 +89,8 @@ describe('running services', () => {
 
   it('an old copy is detected by an instance that starts later, although it has current numbers', async () => {
     await using alone = await startRedisProcess();
-    const config = readConfig({ ...service.installation.env, REDIS_URL: alone.url });
-    const first = await startApp(config);
+    const start = () => startAppWith(service.installation, { REDIS_URL: alone.url });
+    const first = await start();
     await restoreCopy(alone.client, early);
     await allAreRight(first);
     // Current numbers with old grants.
@@ -94,7 +99,7 @@ describe('running services', () => {
     );
     await first.app.close();
     await rewriteCopy(alone.client, copy);
-    await using late = await startApp(config);
+    await using late = await start();
     for (let time = 0; time < 5; time += 1)
       expect([401, 503]).toContain(await statusOf(late, 'revoked'));
     await allAreRight(late);

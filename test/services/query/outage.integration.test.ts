@@ -3,14 +3,13 @@
  * and automatic recovery.
  */
 import { afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { readConfig } from '#shared/config.ts';
 import { anOrder } from '#test/changes.ts';
 import { times } from '#test/times.ts';
 import { useMade, useQueryService } from '#test/hooks.ts';
 import { type Answer, TOKEN_PATH } from '#test/api-client.ts';
 import { eventually } from '#test/eventually.ts';
 import { DEFAULT_TIMEOUTS, quickOnce } from '#test/patience.ts';
-import { startApp } from '#test/query-service.ts';
+import { startAppWith } from '#test/query-service.ts';
 import { startMongodbProxy, startRedisProxy } from '#test/server-proxies.ts';
 import type { TcpProxy } from '#test/tcp-proxy.ts';
 
@@ -23,8 +22,7 @@ const redisProxy = useMade(() => startRedisProxy(service.installation.config.red
 const mongodbProxy = useMade(() => startMongodbProxy(service.installation.mongodb));
 const behindProxies = (settings: Record<string, string> = {}) => {
   const proxies = { REDIS_URL: redisProxy.url, MONGODB_URI: mongodbProxy.uri };
-  const { env } = service.installation;
-  return startApp(readConfig({ ...env, ...DEFAULT_TIMEOUTS, ...proxies, ...settings }));
+  return startAppWith(service.installation, { ...DEFAULT_TIMEOUTS, ...proxies, ...settings });
 };
 const proxied = useMade(() => behindProxies());
 let token: string;

@@ -4,15 +4,13 @@
  */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Gauge } from 'prom-client';
-import { readConfig } from '#shared/config.ts';
 import { MAX_IN_FLIGHT } from '#query/overload/admission.ts';
 import { remainingOf } from '#test/api-client.ts';
 import { useInstallation, useMade, useQueryService } from '#test/hooks.ts';
 import { times } from '#test/times.ts';
 import { eventually } from '#test/eventually.ts';
-import { type Installation } from '#test/installation.ts';
 import { quickOnce } from '#test/patience.ts';
-import { startApp } from '#test/query-service.ts';
+import { startAppWith } from '#test/query-service.ts';
 import { startMongodbProxy } from '#test/server-proxies.ts';
 
 const DATA = '/api/order/list';
@@ -22,15 +20,6 @@ async function valueOf(metric: Gauge) {
   return (await metric.get()).values[0]?.value ?? 0;
 }
 
-/** An app that reaches MongoDB through a proxy. */
-function behindProxy(
-  { env }: Installation,
-  { uri }: { uri: string },
-  settings: Record<string, string>,
-) {
-  return startApp(readConfig({ ...env, ...settings, MONGODB_URI: uri }));
-}
-
 describe('excess requests', () => {
   const service = useQueryService({
     settings: { QUOTA_REQUESTS: '10000', QUOTA_WINDOW_SECONDS: '3600' },
@@ -38,7 +27,9 @@ describe('excess requests', () => {
   const mongodb = useMade(() => startMongodbProxy(service.installation.mongodb));
   // Requests can wait for MongoDB during the whole test.
   const patient = { MONGODB_READ_TIMEOUT_MS: '60000', OVERLOAD_LATENCY_MS: '' };
-  const asked = useMade(() => behindProxy(service.installation, mongodb, patient));
+  const asked = useMade(() =>
+    startAppWith(service.installation, { ...patient, MONGODB_URI: mongodb.uri }),
+  );
   let token: string;
   let otherToken: string;
   beforeAll(async () => {
@@ -107,7 +98,9 @@ describe('an unreachable MongoDB', () => {
   const installation = useInstallation();
   const proxy = useMade(() => startMongodbProxy(installation.mongodb));
   const settings = { MONGODB_READ_TIMEOUT_MS: String(READ_TIMEOUT_MS) };
-  const running = useMade(() => behindProxy(installation, proxy, settings));
+  const running = useMade(() =>
+    startAppWith(installation, { ...settings, MONGODB_URI: proxy.uri }),
+  );
 
   it('delays no request once it is known, and is used again once it is back', async () => {
     const health = async () => (await running.api.call('/health')).status;

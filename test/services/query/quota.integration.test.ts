@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { useQueryService } from '#test/hooks.ts';
 import { times } from '#test/times.ts';
 import { type ApiClient, createApiClient, remainingOf } from '#test/api-client.ts';
-import { startApp } from '#test/query-service.ts';
+import { startAppWith } from '#test/query-service.ts';
 import { killAll, listening, type ServiceProcess, startService } from '#test/service-process.ts';
 
 const QUOTA = 150;
@@ -83,9 +83,8 @@ it.each([
 });
 
 it('admit a client that waited for Retry-After', async () => {
-  const { config } = service.installation;
-  const quota = { requests: 2, windowSeconds: 2 };
-  await using small = await startApp({ ...config, query: { ...config.query, quota } });
+  const settings = { QUOTA_REQUESTS: '2', QUOTA_WINDOW_SECONDS: '2' };
+  await using small = await startAppWith(service.installation, settings);
   const token = await newToken('patient');
   const ask = () => small.api.get('/api/store/info/', token);
   let last = await ask();

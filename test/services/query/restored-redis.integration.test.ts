@@ -1,10 +1,9 @@
 /** Redis restarts with older data: revoked rights stay revoked from the first request on. */
 import { afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { readConfig } from '#shared/config.ts';
 import { useMade } from '#test/hooks.ts';
 import { eventually } from '#test/eventually.ts';
 import { DEFAULT_TIMEOUTS } from '#test/patience.ts';
-import { type RunningApp, startApp, startQueryService, sumOf } from '#test/query-service.ts';
+import { type RunningApp, startAppWith, startQueryService, sumOf } from '#test/query-service.ts';
 import { startRedisProcess } from '#test/redis-process.ts';
 import { startMongodbProxy, startRedisProxy } from '#test/server-proxies.ts';
 import { runCommand, runJson } from '../admin/run-command.ts';
@@ -29,7 +28,7 @@ const mongodbProxy = useMade(() => startMongodbProxy(service.installation.mongod
 /** A second instance, which reaches Redis and MongoDB through proxies. */
 const other = useMade(() => {
   const proxied = { REDIS_URL: proxy.url, MONGODB_URI: mongodbProxy.uri };
-  return startApp(readConfig({ ...service.installation.env, ...proxied }));
+  return startAppWith(service.installation, proxied);
 });
 /** A snapshot from before the revocations. */
 let snapshot: Buffer;

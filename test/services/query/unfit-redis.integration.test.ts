@@ -6,13 +6,12 @@ import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { type AddressInfo, createServer, type Server } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { readConfig } from '#shared/config.ts';
 import { createLogger } from '#shared/logging.ts';
 import { useMade } from '#test/hooks.ts';
 import { times } from '#test/times.ts';
 import { eventually } from '#test/eventually.ts';
 import { DEFAULT_TIMEOUTS, quickOnce } from '#test/patience.ts';
-import { startApp, startQueryService } from '#test/query-service.ts';
+import { startAppWith, startQueryService } from '#test/query-service.ts';
 import { startRedisProcess } from '#test/redis-process.ts';
 import { startService } from '#test/service-process.ts';
 import { startTcpProxy } from '#test/tcp-proxy.ts';
@@ -28,13 +27,8 @@ const own = useMade(startRedisProcess);
 const proxy = useMade(() => startTcpProxy({ host: '127.0.0.1', port: own.port }));
 const service = useMade(() => startQueryService({ settings: { REDIS_URL: own.url } }));
 const proxied = useMade(() => {
-  const { config, env } = service.installation;
-  const { mongodb, redis } = readConfig({ ...env, ...DEFAULT_TIMEOUTS });
-  return startApp({
-    ...config,
-    mongodb,
-    redis: { ...redis, url: `redis://127.0.0.1:${proxy.port}` },
-  });
+  const url = `redis://127.0.0.1:${proxy.port}`;
+  return startAppWith(service.installation, { ...DEFAULT_TIMEOUTS, REDIS_URL: url });
 });
 let token: string;
 let refused: string;

@@ -8,7 +8,7 @@ import { useQueryService } from '#test/hooks.ts';
 import { type Answer, remainingOf } from '#test/api-client.ts';
 import { eventually } from '#test/eventually.ts';
 import type { Changes } from '#test/follower.ts';
-import { startApp, type RunningApp } from '#test/query-service.ts';
+import { startApp, startAppWith, type RunningApp } from '#test/query-service.ts';
 import { startMongodbProxy, startRedisProxy } from '#test/server-proxies.ts';
 
 const service = useQueryService({ oneRedis: true });
@@ -238,9 +238,9 @@ describe('a service', () => {
 
   it('answers 503 at the end of a wait while Redis is unreachable', async () => {
     const { storeId, token } = await newStore();
-    const { config } = service.installation;
-    await using proxy = await startRedisProxy(config.redis.url);
-    await using behind = await startApp({ ...config, redis: { ...config.redis, url: proxy.url } });
+    const { installation } = service;
+    await using proxy = await startRedisProxy(installation.config.redis.url);
+    await using behind = await startAppWith(installation, { REDIS_URL: proxy.url });
     await answers(behind, token);
     const { answer } = await begin(token, `${ORDERS}?wait=30`, behind);
     const { inFlight } = behind.app.services.metrics;
@@ -252,12 +252,10 @@ describe('a service', () => {
 
   it('holds requests while MongoDB is unreachable, and answers 503 at the end', async () => {
     const { storeId, token } = await newStore();
-    const { config, mongodb: client } = service.installation;
-    await using proxy = await startMongodbProxy(client);
-    await using behind = await startApp({
-      ...config,
-      mongodb: { ...config.mongodb, uri: proxy.uri, readTimeoutMs: 1_000 },
-    });
+    const { installation } = service;
+    await using proxy = await startMongodbProxy(installation.mongodb);
+    const settings = { MONGODB_URI: proxy.uri, MONGODB_READ_TIMEOUT_MS: '1000' };
+    await using behind = await startAppWith(installation, settings);
     await answers(behind, token);
     await proxy.cut();
     const began = performance.now();

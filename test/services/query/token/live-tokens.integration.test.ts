@@ -5,7 +5,7 @@ import type { Answer } from '#test/api-client.ts';
 import { useMade, useQueryService } from '#test/hooks.ts';
 import { times } from '#test/times.ts';
 import { eventually } from '#test/eventually.ts';
-import { startApp } from '#test/query-service.ts';
+import { startAppWith } from '#test/query-service.ts';
 import { runJson } from '../../admin/run-command.ts';
 
 const MAX = 3;
@@ -13,10 +13,9 @@ const SHORT_SECONDS = 4;
 
 const service = useQueryService({ settings: { MAX_TOKENS_PER_KEY: String(MAX) } });
 /** Another instance with short-lived tokens. */
-const brief = useMade(() => {
-  const { config } = service.installation;
-  return startApp({ ...config, tokens: { ...config.tokens, lifetimeSeconds: SHORT_SECONDS } });
-});
+const brief = useMade(() =>
+  startAppWith(service.installation, { TOKEN_LIFETIME_SECONDS: String(SHORT_SECONDS) }),
+);
 
 const statusOf = async (token: string) => (await service.api.get('/api/order/list', token)).status;
 
