@@ -29,6 +29,8 @@ export interface QueryService extends RunningApp {
   setKey: (key: TestKey) => Promise<void>;
   /** Publishes a key, and gets a token with its first secret. */
   tokenOf: (key: TestKey) => Promise<string>;
+  /** A token with all scopes for a store: the same at each call. */
+  tokenFor: (storeId: string) => Promise<string>;
   /** The collections of keys, stores and sessions. */
   control: ReturnType<typeof controlCollections>;
   /** The Redis keys of a store in the first environment. */
@@ -112,6 +114,13 @@ export async function startQueryService(
     return running.api.token(key.clientId, key.secrets?.[0] ?? 'secret');
   };
 
+  const tokens = new Map<string, Promise<string>>();
+  const tokenFor = (storeId: string) => {
+    const token = tokens.get(storeId) ?? tokenOf({ clientId: `key-${storeId}`, storeId });
+    tokens.set(storeId, token);
+    return token;
+  };
+
   const apply = async (changes: TestChange[], name = environment) => {
     const events = changes.map(({ entity, storeId, id, data, time }) => {
       sequence += 1;
@@ -154,6 +163,7 @@ export async function startQueryService(
     },
     setKey,
     tokenOf,
+    tokenFor,
     control,
     inRedis: (storeId) => redisKeys(config.namePrefix, environment, storeId),
     apply,

@@ -135,7 +135,7 @@ export function bearerMissing(header: string | undefined) {
 }
 
 export interface LiveAccessSources {
-  gates: Pick<RedisGates, 'acquire'>;
+  gates: RedisGates;
   control: ControlCollections;
   prefix: string;
   quota: Config['query']['quota'];

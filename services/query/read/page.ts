@@ -11,7 +11,6 @@ import {
   offsetOf,
   type ReadInSnapshot,
   readSnapshot,
-  type Source,
   stampIn,
   type StoreView,
   unionWithStamps,
@@ -38,7 +37,7 @@ export const PAGE_FIELDS = { $project: { _id: 0, summary: 1, offset: 1 } };
 
 /** The stages that leave what a page of records of one kind shows, and other `fields`. */
 export function shownOf(
-  { redactErased, alone }: Pick<Source, 'alone'> & { redactErased?: boolean },
+  { redactErased, alone }: Partial<StoreView>,
   entity: EntityName,
   fields: object = {},
 ): Document[] {

@@ -137,10 +137,7 @@ export async function readSnapshot<T extends Document>(
  * Proves that a read without a stamp was of the generation, not of a database that was dropped since the pointer was polled.
  * @throws {StoreDataError} `environment_unavailable`
  */
-export async function proveGeneration({
-  generation,
-  withDeadline,
-}: Pick<Source, 'generation' | 'withDeadline'>) {
+export async function proveGeneration({ generation, withDeadline }: Source) {
   if (await withDeadline(() => hasMarker(generation))) return;
   throw unavailable('the read models that were read are gone: another generation answers soon');
 }

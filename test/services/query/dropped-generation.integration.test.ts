@@ -13,7 +13,7 @@ const service = useQueryService();
 let token: string;
 
 beforeAll(async () => {
-  token = await service.tokenOf({ clientId: 'full' });
+  token = await service.tokenFor('s1');
   await service.apply([aStore(), anOrder('o1'), aCategory('k1')]);
   await service.stopProjector();
 });

@@ -23,7 +23,7 @@ const service = useQueryService();
 
 it('clients that poll over a rebuild, its flip and a rollback, while events arrive, get no error, no inconsistent page, no falling count, and no 304 for another generation’s answer', async () => {
   const { api, installation } = service;
-  const token = await service.tokenOf({ clientId: 'k1' });
+  const token = await service.tokenFor('s1');
   const done = new AbortController();
   const untilDone = async (poll: () => Promise<unknown>) => {
     while (!done.signal.aborted) await poll();

@@ -63,7 +63,7 @@ const collectGarbage = (() => {
 describe('a menu of some 70 MB', () => {
   let bearer: string;
   beforeAll(async () => {
-    bearer = await service.tokenOf({ clientId: 'large', storeId: 'large' });
+    bearer = await service.tokenFor('large');
     await applyLarge('large');
   });
 
@@ -108,7 +108,7 @@ describe('a menu of some 70 MB', () => {
 });
 
 it('a cached menu is rebuilt after every change that it shows, with concurrent requests', async () => {
-  const bearer = await service.tokenOf({ clientId: 'reader' });
+  const bearer = await service.tokenFor('s1');
   const group = aGroup('crust');
   const product = { category_id: 'pizzas', option_group_ids: ['crust'] };
   await service.apply([aCategory('pizzas'), group, aProduct('p', product)]);

@@ -5,7 +5,7 @@ import { useQueryService } from '#test/hooks.ts';
 const service = useQueryService();
 let token: string;
 beforeAll(async () => {
-  token = await service.tokenOf({ clientId: 'reader' });
+  token = await service.tokenFor('s1');
 });
 
 const CREATED_AT = '2026-03-01T02:00:00Z';

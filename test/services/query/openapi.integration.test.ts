@@ -6,7 +6,7 @@ const service = useQueryService();
 let token: string;
 
 beforeAll(async () => {
-  token = await service.tokenOf({ clientId: 'full' });
+  token = await service.tokenFor('s1');
 });
 
 interface JsonSchema {

@@ -33,8 +33,8 @@ describe('excess requests', () => {
   let token: string;
   let otherToken: string;
   beforeAll(async () => {
-    token = await service.tokenOf({ clientId: 's1', storeId: 's1' });
-    otherToken = await service.tokenOf({ clientId: 's2', storeId: 's2' });
+    token = await service.tokenFor('s1');
+    otherToken = await service.tokenFor('s2');
     // Verified tokens identify the senders of later requests.
     for (const each of [token, otherToken]) await asked.api.get(DATA, each);
   });

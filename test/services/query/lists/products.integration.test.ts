@@ -12,7 +12,7 @@ const service = useQueryService();
 
 /** Makes a function that reads the count and the ids of a page. */
 async function readerOf(storeId: string) {
-  const token = await service.tokenOf({ clientId: storeId, storeId });
+  const token = await service.tokenFor(storeId);
   return async (query: string) => {
     const { count, results } = await service.api.list(`/api/product/list${query}`, token);
     return { count, ids: results.map(({ id }) => id) };

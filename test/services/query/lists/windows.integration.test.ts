@@ -64,7 +64,7 @@ const sampled = <T>(arbitrary: fc.Arbitrary<T>) =>
   fc.sample(arbitrary, { numRuns: RECORDS, seed: SEED });
 
 beforeAll(async () => {
-  token = await service.tokenOf({ clientId: 'full' });
+  token = await service.tokenFor('s1');
   const changes = [
     ...['k1', 'k2', 'k3'].map((id, index) => aCategory(id, { position: index % 2 })),
     ...sampled(order).map((data, index) => anOrder(`o${index}`, data)),

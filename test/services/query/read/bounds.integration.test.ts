@@ -59,13 +59,9 @@ const STORES = COMBINATIONS.map((bounds, index) => {
 type Examined = 'docsExamined' | 'keysExamined' | 'responseLength';
 
 let db: Db;
-const tokens = new Map<string, string>();
-
 beforeAll(async () => {
-  for (const { storeId } of STORES) {
-    tokens.set(storeId, await service.tokenOf({ clientId: `key-${storeId}`, storeId }));
-  }
   for (const { storeId, bounds, sizes } of STORES) {
+    await service.tokenFor(storeId);
     for (const some of batchesOf(recordsAtBounds(storeId, bounds, sizes)))
       await service.apply(some);
   }
@@ -76,7 +72,7 @@ beforeAll(async () => {
 });
 
 async function ask(storeId: string, question: BoundQuestion) {
-  const authorization = `Bearer ${tokens.get(storeId) ?? ''}`;
+  const authorization = `Bearer ${await service.tokenFor(storeId)}`;
   const answer = await fetch(`${service.url}${targetOf(question)}`, {
     // Compressing megabytes would take most of the time.
     headers: { authorization, 'accept-encoding': 'identity' },

@@ -11,12 +11,8 @@ const RECORDS = 100;
 const LONG = '😀'.repeat(5_000);
 
 const service = useQueryService();
-const tokens = new Map<string, string>();
 
 beforeAll(async () => {
-  for (const storeId of ['large', 'small']) {
-    tokens.set(storeId, await service.tokenOf({ clientId: `key-${storeId}`, storeId }));
-  }
   // 60 KB each.
   const option = { name: 'x', price: '1.00', description: LONG };
   const options = times(3, (index) => ({ ...option, id: `o${index}` }));
@@ -41,9 +37,9 @@ beforeAll(async () => {
   ]);
 });
 
-const get = (path: string, storeId = 'large', headers = {}) =>
-  service.api.get(path, tokens.get(storeId) ?? '', headers);
-const list = (path: string) => service.api.list(path, tokens.get('large') ?? '');
+const get = async (path: string, storeId = 'large', headers = {}) =>
+  service.api.get(path, await service.tokenFor(storeId), headers);
+const list = async (path: string) => service.api.list(path, await service.tokenFor('large'));
 const PRODUCT = '/api/product/details/?product_id=';
 
 describe('a product with megabytes of option groups', () => {
@@ -72,7 +68,7 @@ describe('a product with megabytes of option groups', () => {
     for (let round = 0; round < 20; round += 1) {
       const head = await fetch(`${service.url}${PRODUCT}p1`, {
         method: 'HEAD',
-        headers: { authorization: `Bearer ${tokens.get('large') ?? ''}` },
+        headers: { authorization: `Bearer ${await service.tokenFor('large')}` },
       });
       expect([head.status, head.headers.get('etag'), await head.text()]).toEqual([200, etag, '']);
       const known = await get(`${PRODUCT}p1`, 'large', { 'if-none-match': '*' });
@@ -81,7 +77,7 @@ describe('a product with megabytes of option groups', () => {
   });
 
   it('is read for others after clients that left, before and during their answers', async () => {
-    const headers = { authorization: `Bearer ${tokens.get('large') ?? ''}` };
+    const headers = { authorization: `Bearer ${await service.tokenFor('large')}` };
     const leaving = new AbortController();
     const began = times(8, async (index) => {
       const answer = await fetch(`${service.url}${PRODUCT}p${index}`, {

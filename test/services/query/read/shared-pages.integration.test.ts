@@ -10,7 +10,7 @@ import { aCustomer, aStore, MINIMAL } from '#test/changes.ts';
 import { times } from '#test/times.ts';
 import { useQueryService } from '#test/hooks.ts';
 import { words } from '#test/words.ts';
-import type { Answer } from '#test/api-client.ts';
+import type { Answer, ListBody } from '#test/api-client.ts';
 import { profiled } from '#test/profiled.ts';
 import { withSmallTrees } from '#test/small-trees.ts';
 
@@ -42,7 +42,6 @@ const TERMS = ['ana', 'lim', 'joana dias', 'souza', '98', '8', '1240', 'nobody',
 
 afterAll(withSmallTrees(8, 3));
 const service = useQueryService();
-const tokens = new Map<string, string>();
 
 function changesOf(storeId: string, records: number) {
   const timezone_offset = OFFSETS[ALL.indexOf(storeId)];
@@ -74,14 +73,13 @@ function changesOf(storeId: string, records: number) {
 }
 
 beforeAll(async () => {
-  for (const storeId of ALL) {
-    tokens.set(storeId, await service.tokenOf({ clientId: `key-${storeId}`, storeId }));
-  }
+  for (const storeId of ALL) await service.tokenFor(storeId);
   const stores = Object.entries(STORES).filter(([storeId]) => storeId !== 'none');
   await service.apply(stores.flatMap(([storeId, records]) => changesOf(storeId, records)));
 });
 
-const ask = (storeId: string, path: string) => service.api.get(path, tokens.get(storeId) ?? '');
+const ask = async (storeId: string, path: string) =>
+  service.api.get(path, await service.tokenFor(storeId));
 const shown = ({ status, text, headers }: Answer) => ({ status, text, etag: headers.get('etag') });
 
 function forgetPlans(entity: EntityName) {
@@ -169,6 +167,16 @@ it('concurrent requests get the same bytes as single ones, for any stores, lists
   );
 });
 
+it('concurrent requests get the page size that each asked for, where all sizes show the same products', async () => {
+  const sizes = times(20, (index) => index + 20);
+  for (let round = 0; round < 5; round += 1) {
+    const answers = await Promise.all(
+      sizes.map((size) => ask('few', `/api/product/list?page_size=${size}`)),
+    );
+    expect(answers.map(({ json }) => (json as ListBody).page_size)).toEqual(sizes);
+  }
+});
+
 it('a page of more than 16 MiB is answered, like concurrent requests of other stores', async () => {
   const addresses = times(50, () => ({ reference: '😀'.repeat(4_500) }));
   const ids = times(20, (index) => `large-${10 + index}`);
@@ -182,7 +190,7 @@ it('a page of more than 16 MiB is answered, like concurrent requests of other st
   // A window is read alone. Each kind of read finds out that the page is large.
   for (const query of ['', '', '?updated_from=2000-01-01T00:00:00']) {
     const [large, ...neighbours] = await Promise.all([
-      service.api.list(path + query, tokens.get('large') ?? ''),
+      service.api.list(path + query, await service.tokenFor('large')),
       ...times(6, async () => shown(await ask('some', path))),
     ]);
     expect(large.results.map(({ id }) => id)).toEqual(ids);
