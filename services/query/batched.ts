@@ -99,7 +99,7 @@ export function batched<R, T>(
 /** Rejects the aborted waiters; returns the others. */
 function stillWaiting<T>(waiters: readonly Waiter<T>[]) {
   return waiters.filter(({ reject, signal }) => {
-    if (signal?.aborted === true) reject(signal.reason);
-    return signal?.aborted !== true;
+    if (signal?.aborted) reject(signal.reason);
+    return !signal?.aborted;
   });
 }

@@ -58,7 +58,7 @@ export function docsRoutes(): Route[] {
   return [
     pageRoute('/', async (request, reply) => {
       reply.header('vary', 'accept');
-      const isBrowser = request.headers.accept?.includes('text/html') === true;
+      const isBrowser = request.headers.accept?.includes('text/html');
       return isBrowser
         ? reply.redirect('/docs')
         : sendRefusal(request, reply, noSuchPath('/', request.server.routes));
@@ -74,7 +74,7 @@ export function docsRoutes(): Route[] {
       '/docs/scalar.js',
       async () => (await script()).content,
       async ({ raw }) =>
-        raw.url?.endsWith(`?v=${(await script()).version}`) === true ? FOR_EVER : REVALIDATED,
+        raw.url?.endsWith(`?v=${(await script()).version}`) ? FOR_EVER : REVALIDATED,
     ),
     ...FILES.map(([path, type, file]) =>
       served(path, async () => staticContent(type, await readFile(file))),

@@ -147,7 +147,7 @@ async function readChunk(
       changes.readAfter({ storeId, feed, pageSize, redactErased, ...bounds, ...start }, signal),
     );
   const chunk = await read(false);
-  return chunk.stamp?.erasing === true && bounds.kinds.some(namesCustomers) ? read(true) : chunk;
+  return chunk.stamp?.erasing && bounds.kinds.some(namesCustomers) ? read(true) : chunk;
 }
 
 /**

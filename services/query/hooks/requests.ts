@@ -83,7 +83,7 @@ const HOST = /^(?:\[[0-9A-Fa-f:.]+\]|[\w.~!$&'()*+,;=%-]*)(?::\d*)?$/;
  * header, a proxy may check the last. One server cuts the target at a `#`, another does not.
  */
 function ambiguityOf({ url, httpVersion, headers, rawHeaders }: IncomingMessage) {
-  if (url?.includes('#') === true) return 'the request target holds a #: encode it as %23';
+  if (url?.includes('#')) return 'the request target holds a #: encode it as %23';
   const repeated = repeatedHeader(rawHeaders);
   if (repeated !== null) return `the header ${repeated} must come once`;
   const { host } = headers;

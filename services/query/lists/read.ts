@@ -27,7 +27,7 @@ export async function readList(view: View, request: ListRequest): Promise<Found<
   const readShared = async () => {
     const page = await readPage(view, request);
     const answer = () => foundPage(page, request);
-    return page.isShared === true ? shared.answerOf(page.rows, request.pageSize, answer) : answer();
+    return page.isShared ? shared.answerOf(page.rows, request.pageSize, answer) : answer();
   };
   return shared.sharedUnlessLarge(
     `${request.list.entity}/list/${storeId}`,

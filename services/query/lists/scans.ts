@@ -144,7 +144,7 @@ export const scanIfShown: ListStrategy = {
   suits(query) {
     const { search, facets, created, updated } = query.conditions;
     const isNarrow = search !== undefined || (facets !== undefined && created !== undefined);
-    const isFew = query.list.isSelective === true || (isSmall(query) && isNarrow);
+    const isFew = query.list.isSelective || (isSmall(query) && isNarrow);
     return query.page === 1 && updated === undefined && isFew;
   },
   async read(view, query) {
@@ -172,7 +172,7 @@ export const scan: ListStrategy = {
 export function scanOf(query: ListQuery): IndexScan {
   const { entity, sort, sortKey, isSelective } = query.list;
   // Another index may find what has a value in another field.
-  const isOpen = query.conditions.where !== undefined && isSelective !== true;
+  const isOpen = query.conditions.where !== undefined && !isSelective;
   // Of all records the stamp has the count.
   const count = limitsOnly(query) ? (stamp: Stamp | null) => stamp?.counts?.[entity] ?? 0 : null;
   const index = isOpen ? undefined : indexOf(query);

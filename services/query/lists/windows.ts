@@ -51,7 +51,7 @@ export const updatedAmongFew: ListStrategy = {
       tree !== undefined &&
       facets !== null &&
       countFromStamp(stamp, { tree, facets }) <= MAX_FILTERED;
-    return isUpdated(query) && (list.isSelective === true || isCreated(query) || isFacetSmall());
+    return isUpdated(query) && (list.isSelective || isCreated(query) || isFacetSmall());
   },
   read: (view, query) =>
     filterFew(view, query, { condition: othersOf(query), index: indexOf(query) }),

@@ -115,7 +115,7 @@ function scopeSentence(scopes: readonly Scope[]) {
 }
 
 function queryParameter([name, parameter]: [string, Parameter<unknown>]) {
-  const { description, schema, absent, repeatable = false, example } = parameter;
+  const { description, schema, absent, repeatable, example } = parameter;
   const required = absent === undefined;
   return {
     name,

@@ -45,7 +45,7 @@ export function readerOfOne<T>(name: string, definition: Parameter<T>): (query: 
 }
 
 function valueOf<T>(name: string, definition: Parameter<T>, given: readonly string[] = []) {
-  const { allowed, absent, read, repeatable = false } = definition;
+  const { allowed, absent, read, repeatable } = definition;
   if (given.length === 0)
     return absent === undefined ? refuse(`${name} is required: ${allowed}`) : absent;
   const values = given.map((text) => read(text));
@@ -70,7 +70,7 @@ function collect(pairs: readonly Pair[], definitions: Map<string, Parameters[str
     if (value === '') refuse(`${name} is empty; it must be ${definition.allowed}, or be left out`);
     const given = texts.get(name);
     if (given === undefined) texts.set(name, [value]);
-    else if (definition.repeatable === true) given.push(value);
+    else if (definition.repeatable) given.push(value);
     else refuse(`${name} is given more than once; it must be ${definition.allowed}`);
   }
   return texts;
@@ -82,7 +82,7 @@ function collect(pairs: readonly Pair[], definitions: Map<string, Parameters[str
  */
 function inBrackets(name: string, definitions: Map<string, Parameters[string]>) {
   const [, known = ''] = /^([a-z_]+)\[\d*\]$/.exec(name) ?? [];
-  if (definitions.get(known)?.repeatable !== true) return null;
+  if (!definitions.get(known)?.repeatable) return null;
   return `unknown parameter ${known}[]; to give several values, repeat it without brackets: ${known}=…&${known}=…`;
 }
 
@@ -93,11 +93,7 @@ function severalInOne(
   given: readonly string[],
 ) {
   const parts = given.flatMap((value) => value.split(','));
-  if (
-    repeatable !== true ||
-    parts.length === given.length ||
-    parts.some((part) => read(part) === null)
-  )
+  if (!repeatable || parts.length === given.length || parts.some((part) => read(part) === null))
     return '';
   return `; to give several, repeat it: ${name}=…&${name}=…`;
 }

@@ -41,11 +41,9 @@ export function shownOf(
   entity: EntityName,
   fields: object = {},
 ): Document[] {
-  if (alone?.idsOnly === true) return [{ $project: { _id: 0, id: '$_id', ...fields } }];
+  if (alone?.idsOnly) return [{ $project: { _id: 0, id: '$_id', ...fields } }];
   const shown = { ...PAGE_FIELDS.$project, ...fields };
-  return redactErased === true && namesCustomers(entity)
-    ? redactedFields(shown)
-    : [{ $project: shown }];
+  return redactErased && namesCustomers(entity) ? redactedFields(shown) : [{ $project: shown }];
 }
 
 export function sliceOf(sort: Sort, request: PageRequest, skip = skippedBy(request)): Document[] {

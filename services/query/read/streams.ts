@@ -39,7 +39,7 @@ export async function bufferedOrStreamed(
     let bytes = 0;
     while (bytes <= MAX_BUFFERED_BYTES) {
       const { done, value } = await rest.next();
-      if (done === true) {
+      if (done) {
         end();
         return { body: Buffer.concat(first), stamp };
       }

@@ -233,7 +233,7 @@ async function storeSession(
   const { _id: clientId, environment, store_id: storeId, scopes } = key;
   if (key.status !== 'active')
     throw new Refused({ ...UNAUTHORIZED_CLIENT, reason: 'key_not_active', clientId });
-  const session = wanted?.scopes.every((scope) => scopes.includes(scope)) === true ? wanted : null;
+  const session = wanted?.scopes.every((scope) => scopes.includes(scope)) ? wanted : null;
   const names = redisKeys(prefix, environment, storeId);
   const permit = gates.acquire(names.storeAccess);
   const [outcome, milliseconds] = await runScript(
