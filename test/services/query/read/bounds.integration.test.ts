@@ -60,8 +60,8 @@ type Examined = 'docsExamined' | 'keysExamined' | 'responseLength';
 
 let db: Db;
 beforeAll(async () => {
+  for (const { storeId } of STORES) await service.tokenFor(storeId);
   for (const { storeId, bounds, sizes } of STORES) {
-    await service.tokenFor(storeId);
     for (const some of batchesOf(recordsAtBounds(storeId, bounds, sizes)))
       await service.apply(some);
   }
