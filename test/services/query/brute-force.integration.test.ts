@@ -74,6 +74,8 @@ async function ask(
   return { status: response.statusCode, error, detail, retryAfter };
 }
 
+const right = (client: string) => ({ client, secret: 'right' });
+
 /** The statuses of requests in turn. */
 async function statuses(count: number, one: (index: number) => ReturnType<typeof ask>) {
   const found: (number | undefined)[] = [];
@@ -86,18 +88,17 @@ const refusedFrom = (limit: number, count: number) =>
 describe('too many failures', () => {
   it('are answered 429 slow_down until Retry-After, even for the right secret', async () => {
     const asked = await start('slow', { windowSeconds: 3, perClientAndAddress: 1 });
-    const right = { client: 'slow', secret: 'right' };
     expect(await asked({ client: 'slow' })).toMatchObject({ status: 401, error: 'invalid_client' });
     let seconds = 0;
     // On a busy machine the window may end between the two.
     await eventually('both are refused in one window', async () => {
       const wrong = await asked({ client: 'slow' });
-      const { error, retryAfter } = await asked(right);
+      const { error, retryAfter } = await asked(right('slow'));
       seconds = retryAfter;
       return wrong.error === 'slow_down' && error === 'slow_down';
     });
     await new Promise((resolve) => setTimeout(resolve, seconds * 1_000));
-    expect(await asked(right)).toMatchObject({ status: 200 });
+    expect(await asked(right('slow'))).toMatchObject({ status: 200 });
   });
 
   it('of strangers do not lock out a client: its right secret passes from another address', async () => {
@@ -107,10 +108,10 @@ describe('too many failures', () => {
     expect(answers.filter(({ status }) => status === 401).length).toBeLessThanOrEqual(
       LIMITS.perClient,
     );
-    expect(await asked({ client: 'victim', secret: 'right' })).toMatchObject({ status: 200 });
+    expect(await asked(right('victim'))).toMatchObject({ status: 200 });
     // Its own address may fail, too, but less often than without the strangers.
     expect(await statuses(6, () => asked({ client: 'victim' }))).toEqual(times(6, () => 429));
-    expect(await asked({ client: 'victim', secret: 'right' })).toMatchObject({ status: 429 });
+    expect(await asked(right('victim'))).toMatchObject({ status: 429 });
   });
 
   it('of one client do not block others at the same address, which get a lower limit', async () => {
@@ -118,9 +119,9 @@ describe('too many failures', () => {
     expect(await statuses(40, (index) => asked({ client: `sprayed-${index}` }))).toEqual(
       refusedFrom(30, 40),
     );
-    expect(await asked({ client: 'neighbour', secret: 'right' })).toMatchObject({ status: 200 });
+    expect(await asked(right('neighbour'))).toMatchObject({ status: 200 });
     expect(await statuses(5, () => asked({ client: 'neighbour' }))).toEqual(times(5, () => 429));
-    expect(await asked({ client: 'neighbour', secret: 'right' })).toMatchObject({ status: 429 });
+    expect(await asked(right('neighbour'))).toMatchObject({ status: 429 });
   });
 
   it('look the same for a client that does not exist', async () => {
@@ -139,7 +140,7 @@ describe('too many failures', () => {
     const asked = await start('burst');
     const answers = await Promise.all(times(60, () => asked({ client: 'burst' })));
     expect(answers.filter(({ status }) => status === 401)).toHaveLength(LIMITS.perClientAndAddress);
-    expect(await asked({ client: 'burst', secret: 'right' })).toMatchObject({ status: 429 });
+    expect(await asked(right('burst'))).toMatchObject({ status: 429 });
   });
 
   it.each([
@@ -154,19 +155,18 @@ describe('too many failures', () => {
   it('hide whether the key is inactive, and are checked after the form', async () => {
     const asked = await start('inactive');
     await service.setKey({ clientId: 'inactive', secrets: ['right'], status: 'inactive' });
-    const right = { client: 'inactive', secret: 'right' };
-    expect(await asked(right)).toMatchObject({ status: 400, error: 'unauthorized_client' });
+    const own = right('inactive');
+    expect(await asked(own)).toMatchObject({ status: 400, error: 'unauthorized_client' });
     await statuses(8, () => asked({ client: 'inactive' }));
-    expect(await asked(right)).toMatchObject({ status: 429 });
-    expect(await asked({ ...right, form: 'grant_type=a&grant_type=b' })).toMatchObject({
-      status: 400,
-    });
+    expect(await asked(own)).toMatchObject({ status: 429 });
+    const malformed = { ...own, form: 'grant_type=a&grant_type=b' };
+    expect(await asked(malformed)).toMatchObject({ status: 400 });
   });
 });
 
 it('do not include successes: any number of concurrent right secrets passes', async () => {
   const asked = await start('busy', { perClientAndAddress: 1 });
-  const answers = await Promise.all(times(40, () => asked({ client: 'busy', secret: 'right' })));
+  const answers = await Promise.all(times(40, () => asked(right('busy'))));
   expect(answers.map(({ status }) => status)).toEqual(times(40, () => 200));
 });
 
@@ -184,7 +184,7 @@ it('are forgotten a window later, even if the clock of Redis was set back', asyn
   await delay();
   // A service that has not refused this client yet reads its count, and counts nothing.
   const other = await start('late', { perClientAndAddress: 1 });
-  const { status, retryAfter } = await other({ client: 'late', secret: 'right' });
+  const { status, retryAfter } = await other(right('late'));
   expect(status).toBe(429);
   expect(retryAfter).toBeLessThanOrEqual(60);
   const pairs = (await counts()).filter((key) => key.includes('}:client:'));
@@ -214,7 +214,7 @@ it('count for the address that a trusted proxy saw, whatever the client sent', a
     ['1.1.1.1, 203.0.113.5, 127.0.5.8', 429],
     ['203.0.113.5, 203.0.113.6', 200],
   ] as const) {
-    const right = { client: 'proxied', secret: 'right', from, forwardedFor };
-    expect(await asked(right)).toMatchObject({ status });
+    const own = { ...right('proxied'), from, forwardedFor };
+    expect(await asked(own)).toMatchObject({ status });
   }
 });
