@@ -4,7 +4,7 @@ import { controlCollections } from '#shared/access/access-keys.ts';
 import { redisKeys } from '#shared/access/grants.ts';
 import { hashSecret } from '#shared/access/secrets.ts';
 import { loadSigningKeys } from '#query/access/tokens.ts';
-import type { Config } from '#shared/config.ts';
+import { type Config, readConfig } from '#shared/config.ts';
 import { createLogger, type Logger } from '#shared/logging.ts';
 import { COLLECTIONS, TOMBSTONES } from '#shared/read-models/collections.ts';
 import type { EntityName } from '#shared/events/entities.ts';
@@ -29,6 +29,8 @@ export interface QueryService extends RunningApp {
   setKey: (key: TestKey) => Promise<void>;
   /** Publishes a key, and gets a token with its first secret. */
   tokenOf: (key: TestKey) => Promise<string>;
+  /** A token with all scopes for a store: the same at each call. */
+  tokenFor: (storeId: string) => Promise<string>;
   /** The collections of keys, stores and sessions. */
   control: ReturnType<typeof controlCollections>;
   /** The Redis keys of a store in the first environment. */
@@ -65,6 +67,11 @@ export async function startApp(config: Config, logger?: Logger): Promise<Running
   const url = await app.listen({ host: '127.0.0.1', port: 0 });
   const close = () => app.close();
   return { app, url, api: createApiClient(url), close, [Symbol.asyncDispose]: close };
+}
+
+/** Starts an app of an installation with more environment variables. */
+export function startAppWith({ env }: Installation, settings: Record<string, string>) {
+  return startApp(readConfig({ ...env, ...settings }));
 }
 
 /** Starts everything; `settings` are environment variables of the installation. */
@@ -105,6 +112,13 @@ export async function startQueryService(
   const tokenOf = async (key: TestKey) => {
     await setKey(key);
     return running.api.token(key.clientId, key.secrets?.[0] ?? 'secret');
+  };
+
+  const tokens = new Map<string, Promise<string>>();
+  const tokenFor = (storeId: string) => {
+    const token = tokens.get(storeId) ?? tokenOf({ clientId: `key-${storeId}`, storeId });
+    tokens.set(storeId, token);
+    return token;
   };
 
   const apply = async (changes: TestChange[], name = environment) => {
@@ -149,6 +163,7 @@ export async function startQueryService(
     },
     setKey,
     tokenOf,
+    tokenFor,
     control,
     inRedis: (storeId) => redisKeys(config.namePrefix, environment, storeId),
     apply,

@@ -11,7 +11,6 @@ import {
   findPending,
   heartbeatKey,
   newReconciliation,
-  type PendingAccess,
   publishPending,
   reconcileAccess,
 } from '#shared/access/grants.ts';
@@ -104,7 +103,7 @@ export class RedisGate {
     if (redis.status === 'ready') this.#connected();
   }
 
-  get isOpen(): boolean {
+  get isOpen() {
     return this.#permit !== null;
   }
 
@@ -117,7 +116,7 @@ export class RedisGate {
     return this.#permit;
   }
 
-  async stop(): Promise<void> {
+  async stop() {
     const { redis } = this.#options.master;
     redis.off('ready', this.#connected);
     redis.off('close', this.#disconnected);
@@ -136,13 +135,13 @@ export class RedisGate {
     this.#shut();
   };
 
-  #shut(): void {
+  #shut() {
     this.#permit = null;
     this.#options.changed();
   }
 
   /** Opens the gate for a connection, and watches it for as long as that lasts. */
-  async #watch(): Promise<number> {
+  async #watch() {
     const signal = this.#connection?.signal;
     if (signal === undefined || signal.aborted) return INSPECT_MS;
     try {
@@ -156,7 +155,7 @@ export class RedisGate {
     return this.#permit === null ? RETRY_MS : INSPECT_MS;
   }
 
-  async #open(signal: AbortSignal): Promise<void> {
+  async #open(signal: AbortSignal) {
     const { master, prefix, control } = this.#options;
     await this.#inspect();
     // A former primary cannot answer this. So the reads that follow see every acknowledged write.
@@ -178,7 +177,7 @@ export class RedisGate {
     this.#options.changed();
   }
 
-  async #inspectOpen(signal: AbortSignal): Promise<void> {
+  async #inspectOpen(signal: AbortSignal) {
     const { master, prefix } = this.#options;
     // Both run at the same time, so that the idle process wakes up once.
     const pending = this.#findPending();
@@ -199,7 +198,7 @@ export class RedisGate {
    * Writes the next heartbeat.
    * @returns whether the server is the same as before and has lost nothing.
    */
-  async #inspect(): Promise<boolean> {
+  async #inspect() {
     const { redis, slots } = this.#options.master;
     // In this order: an identity that is read after the write shows every change before it.
     const [, server] = await Promise.all([this.#bumpCounter(), describeRedis(redis, slots)]);
@@ -214,7 +213,7 @@ export class RedisGate {
     return isIntact;
   }
 
-  async #bumpCounter(): Promise<void> {
+  async #bumpCounter() {
     this.#number += 1;
     const number = this.#number;
     const before = await this.#options.master.redis.set(
@@ -228,7 +227,7 @@ export class RedisGate {
     this.#confirmed = number;
   }
 
-  async #reconcile(signal: AbortSignal): Promise<void> {
+  async #reconcile(signal: AbortSignal) {
     const { logger, metrics } = this.#options;
     const startedAt = performance.now();
     const found = newReconciliation();
@@ -253,12 +252,12 @@ export class RedisGate {
     );
   }
 
-  #findPending(): Promise<PendingAccess> {
+  #findPending() {
     const { control, environments } = this.#options;
     return this.#bounded((signal) => findPending(control, environments, signal));
   }
 
-  #requireSuitable(server: RedisServer): void {
+  #requireSuitable(server: RedisServer) {
     if (!server.isPrimary) throw unavailable('Redis is a replica: it cannot be written to');
     const problem = evictionProblem(server);
     if (problem !== null && problem !== this.#loggedProblem)
@@ -289,7 +288,7 @@ export class RedisGates {
    * Resolves after the first attempt to open each gate whose server is connected, successful or
    * not.
    */
-  async firstAttempts(): Promise<void> {
+  async firstAttempts() {
     const reached = [...this.#gates].filter(([{ redis }]) => redis.status === 'ready');
     await Promise.all(reached.map(([, { firstAttempt }]) => firstAttempt));
   }
@@ -305,12 +304,12 @@ export class RedisGates {
     return [...this.#gates].flatMap(([{ redis }, { isOpen }]) => (isOpen ? [redis.ping()] : []));
   }
 
-  async stop(): Promise<void> {
+  async stop() {
     await Promise.all([...this.#gates.values()].map((gate) => gate.stop()));
   }
 
   /** A master whose slots changed is a new object with a new gate: its content is unknown. */
-  #follow(): void {
+  #follow() {
     const before = this.#gates;
     const gateOf = (master: RedisMaster) =>
       before.get(master) ??
@@ -320,7 +319,7 @@ export class RedisGates {
     this.#updateMetric();
   }
 
-  #updateMetric(): void {
+  #updateMetric() {
     const areOpen = [...this.#gates.values()].every(({ isOpen }) => isOpen);
     this.#options.metrics.redisGateOpen.set(this.#masters.isWhole() && areOpen ? 1 : 0);
   }

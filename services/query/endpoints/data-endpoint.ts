@@ -92,7 +92,7 @@ export function dataEndpoint<P extends Parameters>(endpoint: DataEndpoint<P>): R
     }
     let found = await read(view, values, services);
     // Customers of the store are being erased.
-    if (found?.stamp?.erasing === true && dependsOn.some(namesCustomers)) {
+    if (found?.stamp?.erasing && dependsOn.some(namesCustomers)) {
       if (found.body instanceof Readable) found.body.destroy();
       found = await read({ ...view, redactErased: true }, values, services);
     }
@@ -117,7 +117,7 @@ export function dataRoute<P extends Parameters>(
     values: Values<P>,
   ) => Promise<FastifyReply>,
 ): Route {
-  const { path, scopes, scopesOf = () => scopes, isUntagged = false } = route;
+  const { path, scopes, scopesOf = () => scopes, isUntagged } = route;
   const readParameters = parameterReader(route.parameters);
   const cacheControl = isUntagged ? 'private, no-store' : 'private, no-cache';
   return {
@@ -145,6 +145,6 @@ export async function sendBody(reply: FastifyReply, body: Body): Promise<Fastify
   );
 }
 
-function sendNotModified(reply: FastifyReply, etag: string): FastifyReply {
+function sendNotModified(reply: FastifyReply, etag: string) {
   return reply.code(304).headers({ etag, vary: 'accept-encoding' }).send();
 }

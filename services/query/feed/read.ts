@@ -112,7 +112,7 @@ export async function readChanges(
 }
 
 /** Reads until the start and the kinds agree with the stamp of the same snapshot. */
-async function readFirst(wanted: Wanted): Promise<{ first: Chunk; start: Start }> {
+async function readFirst(wanted: Wanted) {
   const { changes, request } = wanted;
   const { feed, after, pageSize } = request;
   let start = startAt(after, changes.mark);
@@ -124,19 +124,15 @@ async function readFirst(wanted: Wanted): Promise<{ first: Chunk; start: Start }
     const first = await readChunk(wanted, start, { kinds, limit, upTo });
     const right = startAt(after, changes.mark, first.stamp);
     const moved = movedKinds(feed, first.stamp?.positions, right.lastDelivered);
-    if (isSame(start, right) && moved.every((kind) => kinds.includes(kind)))
-      return { first, start };
+    const isRight =
+      start.lastDelivered === right.lastDelivered &&
+      start.skipDeletionsUpTo === right.skipDeletionsUpTo;
+    if (isRight && moved.every((kind) => kinds.includes(kind))) return { first, start };
     start = right;
     kinds = moved;
   }
   throw unavailable(
     'the feed positions of the store went back during each read: is a backup being restored?',
-  );
-}
-
-function isSame(one: Start, other: Start): boolean {
-  return (
-    one.lastDelivered === other.lastDelivered && one.skipDeletionsUpTo === other.skipDeletionsUpTo
   );
 }
 
@@ -151,24 +147,20 @@ async function readChunk(
       changes.readAfter({ storeId, feed, pageSize, redactErased, ...bounds, ...start }, signal),
     );
   const chunk = await read(false);
-  return chunk.stamp?.erasing === true && bounds.kinds.some(namesCustomers) ? read(true) : chunk;
+  return chunk.stamp?.erasing && bounds.kinds.some(namesCustomers) ? read(true) : chunk;
 }
 
 /**
  * The kinds of a feed with changes after a position: the others need no read. A single kind is
  * always read.
  */
-function movedKinds(
-  { kinds }: Feed,
-  positions: Stamp['positions'],
-  position: number,
-): Feed['kinds'] {
+function movedKinds({ kinds }: Feed, positions: Stamp['positions'], position: number) {
   if (position === Infinity) return [];
   if (kinds.length === 1 || positions === undefined) return kinds;
   return kinds.filter((kind) => (positions[kind] ?? 0) > position);
 }
 
-function hintOf({ changes, hintKey }: Wanted): FeedHint {
+function hintOf({ changes, hintKey }: Wanted) {
   return changes.hints.get(hintKey) ?? UNKNOWN;
 }
 
@@ -178,7 +170,7 @@ function updateHint(
   page: PageBuilder,
   { stamp, rows, reached }: Chunk,
   from: number,
-): void {
+) {
   if (stamp === null || from === Infinity) return;
   const before = hintOf(wanted);
   const width = Math.min(reached, stamp.position ?? 0) - from;
@@ -190,7 +182,7 @@ function updateHint(
   });
 }
 
-function rowsOfChunk(wanted: Wanted, bytesBefore: number, chunkBytes: number): number {
+function rowsOfChunk(wanted: Wanted, bytesBefore: number, chunkBytes: number) {
   const bytes = Math.min(chunkBytes, MAX_PAGE_BYTES - bytesBefore);
   return Math.min(Math.max(Math.floor(bytes / hintOf(wanted).bytes), 0) + 1, CHUNK_ROWS);
 }
@@ -199,7 +191,7 @@ function rowsOfChunk(wanted: Wanted, bytesBefore: number, chunkBytes: number): n
  * Where a read of several kinds ends; without an end each kind would bring a whole page. Nearly
  * always enough changes lie before it: it is two standard deviations beyond the average.
  */
-function windowEnd(wanted: Wanted, kinds: Feed['kinds'], from: number, limit: number): number {
+function windowEnd(wanted: Wanted, kinds: Feed['kinds'], from: number, limit: number) {
   const { density } = hintOf(wanted);
   if (kinds.length <= 1 || density === 0) return Infinity;
   return from + Math.ceil((limit + 2 * Math.sqrt(limit * (1 - density))) / density);
@@ -222,7 +214,7 @@ class PageBuilder {
   }
 
   /** Adds changes until it is full. */
-  add(rows: readonly ChangeRow[]): void {
+  add(rows: readonly ChangeRow[]) {
     const { feed, pageSize } = this.#request;
     for (const row of rows) {
       this.more = this.count >= pageSize || this.bytes >= MAX_PAGE_BYTES;
@@ -248,7 +240,7 @@ function finishPage(
   { skipDeletionsUpTo }: Start,
   stamp: Stamp | null,
   page: PageBuilder,
-): ChangesPage {
+) {
   const snapshotPosition = stamp?.position ?? 0;
   const next: Cursor = {
     generation: changes.mark,
@@ -267,7 +259,7 @@ function finishPage(
 const BEFORE_ID = '{"id":"';
 
 /** Ids need no escaping in JSON. */
-function entryOf(row: ChangeRow, { records }: Feed, offset: string): string {
+function entryOf(row: ChangeRow, { records }: Feed, offset: string) {
   const { _id, kind, summary, offset: madeFor, erased } = row;
   const beginning = `{"kind":"${nameOfKind(kind)}",`;
   if (madeFor === undefined) {

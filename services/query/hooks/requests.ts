@@ -19,7 +19,7 @@ import {
 import { classify, pathOf, sendRefusal } from '../responses/send.ts';
 import { activeSpan, type Tracing, within } from '#shared/tracing.ts';
 
-export function refuseOthers(app: FastifyInstance): void {
+export function refuseOthers(app: FastifyInstance) {
   const { logger } = app.services;
   app.decorateRequest('caller', null);
   app.decorateRequest('clientId', null);
@@ -82,8 +82,8 @@ const HOST = /^(?:\[[0-9A-Fa-f:.]+\]|[\w.~!$&'()*+,;=%-]*)(?::\d*)?$/;
  * (RFC 9112 section 3.2); Node's own refusal has no body. Node takes the first of a repeated
  * header, a proxy may check the last. One server cuts the target at a `#`, another does not.
  */
-function ambiguityOf({ url, httpVersion, headers, rawHeaders }: IncomingMessage): string | null {
-  if (url?.includes('#') === true) return 'the request target holds a #: encode it as %23';
+function ambiguityOf({ url, httpVersion, headers, rawHeaders }: IncomingMessage) {
+  if (url?.includes('#')) return 'the request target holds a #: encode it as %23';
   const repeated = repeatedHeader(rawHeaders);
   if (repeated !== null) return `the header ${repeated} must come once`;
   const { host } = headers;
@@ -92,7 +92,7 @@ function ambiguityOf({ url, httpVersion, headers, rawHeaders }: IncomingMessage)
 }
 
 /** @param rawHeaders names and values alternate. */
-function repeatedHeader(rawHeaders: readonly string[]): string | null {
+function repeatedHeader(rawHeaders: readonly string[]) {
   const seen = new Set<string>();
   for (let at = 0; at < rawHeaders.length; at += 2) {
     const name = rawHeaders[at]?.toLowerCase() ?? '';
@@ -109,7 +109,7 @@ function repeatedHeader(rawHeaders: readonly string[]): string | null {
 const METHODS = new Set(['GET', 'HEAD', 'POST']);
 
 /** Called first, so that a request's span includes the work of all other hooks. */
-export function observeRequests(app: FastifyInstance, tracing: Tracing | null): void {
+export function observeRequests(app: FastifyInstance, tracing: Tracing | null) {
   app.decorateRequest('admitted', null);
   app.decorateRequest('span', null);
   app.decorateRequest('heldMilliseconds', 0);
@@ -157,7 +157,7 @@ export function observeRequests(app: FastifyInstance, tracing: Tracing | null): 
 }
 
 /** A request that is refused for overload has no span. */
-function traceRequests(app: FastifyInstance, tracing: Tracing): void {
+function traceRequests(app: FastifyInstance, tracing: Tracing) {
   const { config } = app.services;
   const isRoot = !config.query.trustTraceparent;
   app.addHook('onRequest', (request, _reply, done) => {
@@ -185,9 +185,9 @@ function traceRequests(app: FastifyInstance, tracing: Tracing): void {
     const { span, refused, caller, heldMilliseconds } = request;
     span?.set({
       'http.response.status_code': statusCode,
-      ...(caller === null ? {} : { 'store_data.environment': caller.environment }),
-      ...(refused === null ? {} : { 'store_data.refusal': refused.reason }),
-      ...(heldMilliseconds > 0 ? { 'store_data.held_ms': Math.round(heldMilliseconds) } : {}),
+      ...(caller !== null && { 'store_data.environment': caller.environment }),
+      ...(refused !== null && { 'store_data.refusal': refused.reason }),
+      ...(heldMilliseconds > 0 && { 'store_data.held_ms': Math.round(heldMilliseconds) }),
     });
     span?.end(statusCode >= 500 ? String(statusCode) : undefined);
     done();

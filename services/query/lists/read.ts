@@ -27,7 +27,7 @@ export async function readList(view: View, request: ListRequest): Promise<Found<
   const readShared = async () => {
     const page = await readPage(view, request);
     const answer = () => foundPage(page, request);
-    return page.isShared === true ? shared.answerOf(page.rows, request.pageSize, answer) : answer();
+    return page.isShared ? shared.answerOf(page.rows, request.pageSize, answer) : answer();
   };
   return shared.sharedUnlessLarge(
     `${request.list.entity}/list/${storeId}`,
@@ -75,7 +75,7 @@ async function* portionsOf(
  * Bounds of time are local: the page is read with the last known offset, and again if the snapshot
  * has another.
  */
-async function readPage(view: View, request: ListRequest): Promise<CountedPage> {
+async function readPage(view: View, request: ListRequest) {
   let stamp = lastStamp(view, view.storeId);
   for (;;) {
     const query = queryOf(request, view.storeId, stamp);
@@ -87,7 +87,7 @@ async function readPage(view: View, request: ListRequest): Promise<CountedPage> 
   }
 }
 
-async function tryStrategies(view: View, query: ListQuery): Promise<CountedPage> {
+async function tryStrategies(view: View, query: ListQuery) {
   for (const { isCheap, suits, read } of query.list.strategies) {
     if (!suits(query)) continue;
     const page = isCheap

@@ -18,7 +18,7 @@ import { forgetStamp, readSnapshot, type Source } from '../read/snapshot.ts';
 import { type List, limitsOnly, type ListQuery, type ListStrategy } from './request.ts';
 
 /** The index in the order of the list that finds its facets. */
-export function indexOf({ list: { index, facetIndex = index }, facets }: ListQuery): string {
+export function indexOf({ list: { index, facetIndex = index }, facets }: ListQuery) {
   return facets === null ? index : facetIndex;
 }
 
@@ -30,7 +30,7 @@ export function rankedOf(query: ListQuery): RankedRequest {
 }
 
 /** Whether the store is known to be too small for a tree. */
-export function isSmall({ list: { tree }, stamp }: ListQuery): boolean {
+export function isSmall({ list: { tree }, stamp }: ListQuery) {
   return tree !== undefined && stamp !== null && stamp.ranks?.[tree.name]?.levels === undefined;
 }
 
@@ -60,7 +60,7 @@ async function readFirstPages(
   { entity, sort }: List,
   pageSize: number,
   storeIds: readonly string[],
-): Promise<(CountedPage | undefined)[]> {
+) {
   const lookup = {
     from: COLLECTIONS[entity],
     localField: '_id',
@@ -132,7 +132,7 @@ export const rankTree: ListStrategy = {
 };
 
 /** Whether it asks for a range of the rank tree, of some facets, in a store that may have one. */
-function isRange(query: ListQuery): boolean {
+function isRange(query: ListQuery) {
   const { tree, creation } = query.list;
   return limitsOnly(query, 'facets', tree === creation ? 'created' : 'facets') && !isSmall(query);
 }
@@ -144,7 +144,7 @@ export const scanIfShown: ListStrategy = {
   suits(query) {
     const { search, facets, created, updated } = query.conditions;
     const isNarrow = search !== undefined || (facets !== undefined && created !== undefined);
-    const isFew = query.list.isSelective === true || (isSmall(query) && isNarrow);
+    const isFew = query.list.isSelective || (isSmall(query) && isNarrow);
     return query.page === 1 && updated === undefined && isFew;
   },
   async read(view, query) {
@@ -172,7 +172,7 @@ export const scan: ListStrategy = {
 export function scanOf(query: ListQuery): IndexScan {
   const { entity, sort, sortKey, isSelective } = query.list;
   // Another index may find what has a value in another field.
-  const isOpen = query.conditions.where !== undefined && isSelective !== true;
+  const isOpen = query.conditions.where !== undefined && !isSelective;
   // Of all records the stamp has the count.
   const count = limitsOnly(query) ? (stamp: Stamp | null) => stamp?.counts?.[entity] ?? 0 : null;
   const index = isOpen ? undefined : indexOf(query);

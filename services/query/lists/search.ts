@@ -57,10 +57,7 @@ export const searchLeaves: ListStrategy = {
   },
 };
 
-function readSearches(
-  source: Source,
-  searches: readonly Search[],
-): Promise<(CountedPage | undefined)[]> {
+function readSearches(source: Source, searches: readonly Search[]) {
   return inSnapshot(source, async ({ read }) => {
     const { leaves, stamps } = await findLeaves(read, searches);
     const found = searches.flatMap((search, of) => {
@@ -119,11 +116,7 @@ function readSearches(
 }
 
 /** The customers from the beginning of a leaf that match a filter, in order. */
-function fromLeaf(
-  { storeId }: Search,
-  { boundary }: SearchedLeaf,
-  filter: Document = {},
-): Document[] {
+function fromLeaf({ storeId }: Search, { boundary }: SearchedLeaf, filter: Document = {}) {
   const { keyField } = RANK_TREES.customer;
   return [
     { $match: { store_id: storeId, [keyField]: { $gte: boundary }, ...filter } },
@@ -136,7 +129,7 @@ async function readInLeaves<T extends { of: number }>(
   read: ReadInSnapshot,
   pipelines: readonly Document[][],
   shownWith: (of: object) => Document[],
-): Promise<T[]> {
+) {
   if (pipelines.length === 0) return [];
   const { collection, keyIndex } = RANK_TREES.customer;
   const marked = pipelines.map((pipeline, of) => [
@@ -159,10 +152,7 @@ interface SearchedLeaf {
 }
 
 /** The leaves with matches, in order, and the stores' stamps. */
-async function findLeaves(
-  read: ReadInSnapshot,
-  searches: readonly Search[],
-): Promise<{ leaves: SearchedLeaf[]; stamps: ReadonlyMap<string, Stamp> }> {
+async function findLeaves(read: ReadInSnapshot, searches: readonly Search[]) {
   type Row = { of: number; at: string; total: number; names: number; numbers: number };
   const pipelines = searches.map(({ storeId, terms: { name, digits, key } }, of) => {
     const found: Document[] = [];
@@ -205,7 +195,7 @@ async function findLeaves(
 }
 
 /** Whether a text holds a term. A regular expression takes three times as long (decision 0018). */
-function holds(text: string, term: string): Document {
+function holds(text: string, term: string) {
   return { $gte: [{ $indexOfBytes: [text, { $literal: term }] }, 0] };
 }
 
@@ -214,7 +204,7 @@ function holds(text: string, term: string): Document {
  * the parts after an occurrence, exactly one for each such piece holds a NUL, the part after its
  * last occurrence.
  */
-function piecesWith(text: string, term: string): Document {
+function piecesWith(text: string, term: string) {
   const behind = { $slice: [{ $split: [text, { $literal: term }] }, 1, MAX_PARTS] };
   return {
     $size: { $filter: { input: behind, cond: { $ne: [{ $indexOfBytes: ['$$this', '\0'] }, -1] } } },

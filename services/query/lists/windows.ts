@@ -51,7 +51,7 @@ export const updatedAmongFew: ListStrategy = {
       tree !== undefined &&
       facets !== null &&
       countFromStamp(stamp, { tree, facets }) <= MAX_FILTERED;
-    return isUpdated(query) && (list.isSelective === true || isCreated(query) || isFacetSmall());
+    return isUpdated(query) && (list.isSelective || isCreated(query) || isFacetSmall());
   },
   read: (view, query) =>
     filterFew(view, query, { condition: othersOf(query), index: indexOf(query) }),
@@ -124,11 +124,7 @@ export const updatedInLong: ListStrategy = {
   read: (view, query) => inSnapshot(view, ({ read }) => readLongWindow(read, view, query)),
 };
 
-async function readLongWindow(
-  read: ReadInSnapshot,
-  view: View,
-  query: ListQuery,
-): Promise<CountedPage> {
+async function readLongWindow(read: ReadInSnapshot, view: View, query: ListQuery) {
   const { match, conditions } = query;
   const ranked = rankedOf(query);
   const { tree } = ranked;
@@ -177,11 +173,7 @@ export const createdByName: ListStrategy = {
   read: (view, query) => inSnapshot(view, ({ read }) => readCreatedByName(read, view, query)),
 };
 
-async function readCreatedByName(
-  read: ReadInSnapshot,
-  view: View,
-  query: ListQuery,
-): Promise<CountedPage | null> {
+async function readCreatedByName(read: ReadInSnapshot, view: View, query: ListQuery) {
   const counting = { tree: BY_CREATION, facets: null, page: 1, pageSize: 1 };
   const counted = await readByRank(read, view, counting, query.created);
   if (counted === null) return null;

@@ -63,8 +63,9 @@ export function dataOperation(about: Documentation): OperationObject {
     scopes,
     requires = scopeSentence(scopes),
     parameters,
+    mayBeMissing,
+    isUntagged,
   } = about;
-  const { mayBeMissing = false, isUntagged = false } = about;
   return {
     operationId,
     tags: [tag],
@@ -78,12 +79,12 @@ export function dataOperation(about: Documentation): OperationObject {
     ],
     responses: {
       200: found(about),
-      ...(isUntagged ? {} : { 304: reference('responses', 'NotModified') }),
+      ...(!isUntagged && { 304: reference('responses', 'NotModified') }),
       ...refusals({
         400: 'InvalidRequest',
         401: 'InvalidToken',
         403: 'InsufficientScope',
-        ...(mayBeMissing ? { 404: 'NotFound' } : {}),
+        ...(mayBeMissing && { 404: 'NotFound' }),
         405: 'MethodNotAllowed',
         422: 'InvalidParameters',
         429: 'RateLimitExceeded',
@@ -94,7 +95,7 @@ export function dataOperation(about: Documentation): OperationObject {
   };
 }
 
-function refusals(names: Record<number, keyof typeof REFUSALS>): Record<string, Part> {
+function refusals(names: Record<number, keyof typeof REFUSALS>) {
   return Object.fromEntries(
     Object.entries(names).map(([status, name]) => [status, reference('responses', name)]),
   );
@@ -106,28 +107,28 @@ export const NOT_MODIFIED: Part = {
   headers: headers('ETag', 'Vary', ...COUNTED),
 };
 
-function scopeSentence(scopes: readonly Scope[]): string {
+function scopeSentence(scopes: readonly Scope[]) {
   const named = scopes.map((scope) => `\`${scope}\``).join(' and ');
   return scopes.length === 1
     ? `Requires the scope ${named}.`
     : `Requires the scopes ${named}, all of them.`;
 }
 
-function queryParameter([name, parameter]: [string, Parameter<unknown>]): Part {
-  const { description, schema, absent, repeatable = false, example } = parameter;
+function queryParameter([name, parameter]: [string, Parameter<unknown>]) {
+  const { description, schema, absent, repeatable, example } = parameter;
   const required = absent === undefined;
   return {
     name,
     in: 'query',
     description,
-    ...(required ? { required: true } : {}),
-    ...(repeatable ? { explode: true } : {}),
+    ...(required && { required: true }),
+    ...(repeatable && { explode: true }),
     schema,
     ...(example === undefined ? {} : required ? { example } : optionalExample(example)),
   };
 }
 
-function found({ answer, isUntagged, links }: Documentation): Part {
+function found({ answer, isUntagged, links }: Documentation) {
   const { schema, example } = answer[COMPONENT];
   return {
     description: schema.description,
@@ -135,17 +136,15 @@ function found({ answer, isUntagged, links }: Documentation): Part {
       ? headers('Vary', ...QUOTA, 'Private-No-Store')
       : headers('ETag', 'Vary', ...COUNTED),
     content: json(answer, example),
-    ...(links === undefined
-      ? {}
-      : { links: Object.fromEntries(Object.entries(links).map(linkObject)) }),
+    ...(links && { links: Object.fromEntries(Object.entries(links).map(linkObject)) }),
   };
 }
 
-function json(schema: Reference, example: object | undefined): Part {
+function json(schema: Reference, example: object | undefined) {
   return { 'application/json': { schema, example } };
 }
 
-function linkObject([operationId, parameter]: [string, string]): [string, object] {
+function linkObject([operationId, parameter]: [string, string]) {
   const description = `The first record’s \`id\` is the \`${parameter}\` of this operation.`;
   const parameters = { [parameter]: '$response.body#/results/0/id' };
   return [operationId, { description, operationId, parameters }];
@@ -257,7 +256,7 @@ export const tokenOperation: OperationObject = {
   },
 };
 
-function health(name: string, description: string, status: string): Part {
+function health(name: string, description: string, status: string) {
   return json(part(name, description, { status: { type: 'string', const: status } }), { status });
 }
 

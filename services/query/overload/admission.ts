@@ -125,11 +125,7 @@ export class Admission {
   }
 
   /** A request takes no place while its client sends the body, which may be slow. */
-  #admitAfterBody(
-    request: IncomingMessage,
-    response: ServerResponse,
-    handler: RequestListener,
-  ): void {
+  #admitAfterBody(request: IncomingMessage, response: ServerResponse, handler: RequestListener) {
     const { 'transfer-encoding': coding, 'content-length': declared = 0 } = request.headers;
     const length = Number(declared);
     if (coding === undefined && (length === 0 || length > MAX_BODY_BYTES)) {
@@ -145,7 +141,7 @@ export class Admission {
     request.on('readable', check);
   }
 
-  #admit(request: IncomingMessage, response: ServerResponse, handler: RequestListener): void {
+  #admit(request: IncomingMessage, response: ServerResponse, handler: RequestListener) {
     const now = performance.now();
     if (!this.#isWindowOpen) this.#beginWindow(now);
     this.#askedInWindow += 1;
@@ -192,7 +188,7 @@ export class Admission {
     }
   }
 
-  async #takePlace(entry: AdmittedRequest): Promise<void> {
+  async #takePlace(entry: AdmittedRequest) {
     if (entry.isOver) return;
     // While the request waited, its sender may have been forgotten and made again.
     const sender = this.#findSender(entry.sender.name);
@@ -208,33 +204,33 @@ export class Admission {
     });
   }
 
-  #findSender(name: string): Sender {
+  #findSender(name: string) {
     const sender = this.#senders.get(name) ?? { name, inFlight: 0, queue: [], woken: [] };
     this.#senders.set(name, sender);
     return sender;
   }
 
-  #isWaiting({ queue, woken }: Sender): boolean {
+  #isWaiting({ queue, woken }: Sender) {
     return queue.length > 0 || woken.length > 0;
   }
 
-  #forgetIfIdle(sender: Sender): void {
+  #forgetIfIdle(sender: Sender) {
     if (sender.inFlight === 0 && !this.#isWaiting(sender)) this.#senders.delete(sender.name);
   }
 
-  #mayBeginNow(sender: Sender): boolean {
+  #mayBeginNow(sender: Sender) {
     return (
       this.#begunInTurn < MAX_BEGUN_PER_TURN && !this.#isWaiting(sender) && this.#canBegin(sender)
     );
   }
 
-  #canBegin({ name, inFlight }: Sender): boolean {
+  #canBegin({ name, inFlight }: Sender) {
     if (this.#isHeldBack(inFlight) || this.#unread.isFull(name, inFlight)) return false;
     return this.#inFlight.size < MAX_IN_FLIGHT || this.#isWithinShare(inFlight);
   }
 
   /** Whether a sender has so many in flight that others would wait for the event loop. */
-  #isHeldBack(requests: number): boolean {
+  #isHeldBack(requests: number) {
     return (
       requests >= MAX_BESIDE_OTHERS &&
       2 * requests >= this.#inFlight.size &&
@@ -244,7 +240,7 @@ export class Admission {
   }
 
   /** A sender below its share does not wait for the slow requests of others, and is not refused. */
-  #isWithinShare(requests: number): boolean {
+  #isWithinShare(requests: number) {
     return this.#inFlight.size < 2 * MAX_IN_FLIGHT && requests < MAX_IN_FLIGHT / this.#senders.size;
   }
 
@@ -252,7 +248,7 @@ export class Admission {
    * During an overload, as many requests may wait as begin during the allowed latency: by Little's
    * law they wait that long. The longest queue makes room for a sender with a shorter one.
    */
-  #hasRoomToWait(sender: Sender, now: number): boolean {
+  #hasRoomToWait(sender: Sender, now: number) {
     const isOverloaded = this.#isOverloaded || now - this.#refusedAt <= this.#options.latencyMs;
     if (!isOverloaded || !this.#areMany(1) || this.#queued < this.#begunInLatency) return true;
     if (this.#isWithinShare(sender.inFlight + sender.queue.length)) return true;
@@ -267,14 +263,14 @@ export class Admission {
     return true;
   }
 
-  #accept(entry: AdmittedRequest): void {
+  #accept(entry: AdmittedRequest) {
     entry.response.on('close', () => {
       entry.isOver = true;
       this.#leave(entry);
     });
   }
 
-  #begin(entry: AdmittedRequest, now: number): void {
+  #begin(entry: AdmittedRequest, now: number) {
     entry.queuedMs = now - entry.arrivedAt;
     this.begun += 1;
     this.#begunInWindow += 1;
@@ -287,7 +283,7 @@ export class Admission {
     }
   }
 
-  #enqueue(entry: AdmittedRequest): void {
+  #enqueue(entry: AdmittedRequest) {
     entry.sender.queue.push(entry);
     this.#waiting.add(entry.sender);
     this.#queued += 1;
@@ -295,14 +291,14 @@ export class Admission {
   }
 
   /** Takes the next request of a sender. */
-  #dequeue(sender: Sender): AdmittedRequest | undefined {
+  #dequeue(sender: Sender) {
     const entry = sender.queue.shift();
     if (entry !== undefined) this.#queued -= 1;
     return entry;
   }
 
   /** Continues or begins the next request of a sender, which becomes the last sender. */
-  #serve(sender: Sender, now: number): void {
+  #serve(sender: Sender, now: number) {
     const woken = sender.woken.shift();
     const entry = woken?.entry ?? this.#dequeue(sender);
     this.#waiting.delete(sender);
@@ -316,14 +312,14 @@ export class Admission {
     this.#forgetIfIdle(sender);
   }
 
-  #scheduleTurnEnd(): void {
+  #scheduleTurnEnd() {
     if (this.#isTurnEndScheduled) return;
     this.#isTurnEndScheduled = true;
     setImmediate(() => this.#endTurn());
   }
 
   /** Continues and begins waiting requests, one of each sender in turn. */
-  #endTurn(): void {
+  #endTurn() {
     const now = performance.now();
     this.#isTurnEndScheduled = false;
     this.#begunInTurn = 0;
@@ -334,7 +330,7 @@ export class Admission {
     }
   }
 
-  #refuseExpired(sender: Sender, now: number): void {
+  #refuseExpired(sender: Sender, now: number) {
     // Requests that are only held back would be in flight without the others: none is refused.
     const isFew = ({ inFlight, queue }: Sender) =>
       this.#isHeldBack(inFlight) && inFlight + queue.length <= MAX_IN_FLIGHT;
@@ -351,18 +347,18 @@ export class Admission {
   }
 
   /** Fewer requests are never refused: a long turn of the event loop is not overload. */
-  #areMany(arriving = 0): boolean {
+  #areMany(arriving = 0) {
     return arriving + this.#inFlight.size + this.#queued > MAX_IN_FLIGHT;
   }
 
-  #beginWindow(now: number): void {
+  #beginWindow(now: number) {
     this.#isWindowOpen = true;
     this.#askedInWindow = 0;
     this.#begunInWindow = 0;
     setTimeout(() => this.#endWindow(now), WINDOW_MS).unref();
   }
 
-  #endWindow(began: number): void {
+  #endWindow(began: number) {
     const now = performance.now();
     this.#isBusy = this.#options.busyShare() > BUSY_SHARE;
     const isLate = [...this.#waiting].some(
@@ -387,7 +383,7 @@ export class Admission {
     else this.#isWindowOpen = false;
   }
 
-  #enter(entry: AdmittedRequest): void {
+  #enter(entry: AdmittedRequest) {
     this.#inFlight.add(entry);
     entry.sender.inFlight += 1;
     this.#begunInTurn += 1;
@@ -395,7 +391,7 @@ export class Admission {
     this.#options.metrics.inFlight.set(this.#inFlight.size);
   }
 
-  #leave(entry: AdmittedRequest): void {
+  #leave(entry: AdmittedRequest) {
     if (!this.#inFlight.delete(entry)) return;
     entry.sender.inFlight -= 1;
     this.#forgetIfIdle(entry.sender);
@@ -403,7 +399,7 @@ export class Admission {
     if (this.#waiting.size > 0) this.#scheduleTurnEnd();
   }
 
-  #refuse(entry: AdmittedRequest, now: number): void {
+  #refuse(entry: AdmittedRequest, now: number) {
     entry.isOver = true;
     refuseOverloaded(entry.request, entry.response);
     this.#options.metrics.shedRequests.inc();
@@ -417,6 +413,6 @@ export class Admission {
   }
 }
 
-function isHealth(target: string | undefined): boolean {
+function isHealth(target: string | undefined) {
   return target === '/health' || target?.startsWith('/health?') === true;
 }

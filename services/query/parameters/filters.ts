@@ -12,21 +12,16 @@ import {
 } from './parameter.ts';
 
 const MAX_RECORDS = 100;
-const WHOLE_NUMBER =
-  'a whole number from 1 to 9007199254740991 in decimal digits without leading zeros';
-
-const atMost = (most: number) =>
-  wholeNumber(`${WHOLE_NUMBER} (above ${most} counts as ${most})`, most);
 
 export const MAX_CHANGES = 1_000;
-export const changesPageSize = atMost(MAX_CHANGES);
+export const changesPageSize = wholeNumber(MAX_CHANGES);
 
 /** The parameters of every list (rule R6.2). */
 export const paging = {
-  page: withDefault(wholeNumber(WHOLE_NUMBER), 1, {
+  page: withDefault(wholeNumber(), 1, {
     description: 'The number of the page, from 1. Beyond the last page `results` is empty.',
   }),
-  page_size: withDefault(atMost(MAX_RECORDS), 20, {
+  page_size: withDefault(wholeNumber(MAX_RECORDS), 20, {
     description:
       'How many records a page has. More than 100 counts as 100; the answer shows the applied size.',
   }),

@@ -63,18 +63,19 @@ export function ofField<T>(field: string, parameter: Parameter<T>): Parameter<T>
 
 /** A whole number in decimal digits. @param most a greater one is accepted and reduced to it. */
 export function wholeNumber(
-  allowed: string,
   most = Number.MAX_SAFE_INTEGER,
   least = 1,
+  what = 'a whole number',
 ): Kind<number> {
+  const reduced = most < Number.MAX_SAFE_INTEGER ? ` (above ${most} counts as ${most})` : '';
   return {
-    allowed,
+    allowed: `${what} from ${least} to 9007199254740991 in decimal digits without leading zeros${reduced}`,
     schema: {
       type: 'integer',
       format: 'int64',
       minimum: least,
       maximum: Number.MAX_SAFE_INTEGER,
-      ...(most < Number.MAX_SAFE_INTEGER ? { 'x-effective-maximum': most } : {}),
+      ...(most < Number.MAX_SAFE_INTEGER && { 'x-effective-maximum': most }),
     },
     read: (text) => {
       const value = /^(?:0|[1-9][0-9]{0,15})$/.test(text) ? Number(text) : Number.NaN;
@@ -85,12 +86,7 @@ export function wholeNumber(
 
 const MAX_WAIT_SECONDS = 30;
 
-export const waitSeconds = wholeNumber(
-  `a whole number of seconds from 0 to 9007199254740991 in decimal digits without leading zeros (above ` +
-    `${MAX_WAIT_SECONDS} counts as ${MAX_WAIT_SECONDS})`,
-  MAX_WAIT_SECONDS,
-  0,
-);
+export const waitSeconds = wholeNumber(MAX_WAIT_SECONDS, 0, 'a whole number of seconds');
 
 const CURSOR_CHARACTERS = 200;
 const SHAPE_OF_CURSOR = `^[A-Za-z0-9_-]{1,${CURSOR_CHARACTERS}}$`;

@@ -9,7 +9,7 @@ export function keepQuery(raw: string): Record<string, unknown> {
   return { raw };
 }
 
-export function queryOf(request: FastifyRequest): string {
+export function queryOf(request: FastifyRequest) {
   return (request.query as { raw: string }).raw;
 }
 
@@ -44,8 +44,8 @@ export function readerOfOne<T>(name: string, definition: Parameter<T>): (query: 
   };
 }
 
-function valueOf<T>(name: string, definition: Parameter<T>, given: readonly string[] = []): T {
-  const { allowed, absent, read, repeatable = false } = definition;
+function valueOf<T>(name: string, definition: Parameter<T>, given: readonly string[] = []) {
+  const { allowed, absent, read, repeatable } = definition;
   if (given.length === 0)
     return absent === undefined ? refuse(`${name} is required: ${allowed}`) : absent;
   const values = given.map((text) => read(text));
@@ -58,10 +58,7 @@ function refuse(detail: string): never {
   throw new Refused(invalidParameters(detail));
 }
 
-function collect(
-  pairs: readonly Pair[],
-  definitions: Map<string, Parameters[string]>,
-): Map<string, string[]> {
+function collect(pairs: readonly Pair[], definitions: Map<string, Parameters[string]>) {
   const texts = new Map<string, string[]>();
   for (const { name, value } of pairs) {
     if (name === null) refuse('a parameter name is not percent-encoded UTF-8');
@@ -73,7 +70,7 @@ function collect(
     if (value === '') refuse(`${name} is empty; it must be ${definition.allowed}, or be left out`);
     const given = texts.get(name);
     if (given === undefined) texts.set(name, [value]);
-    else if (definition.repeatable === true) given.push(value);
+    else if (definition.repeatable) given.push(value);
     else refuse(`${name} is given more than once; it must be ${definition.allowed}`);
   }
   return texts;
@@ -83,9 +80,9 @@ function collect(
  * A hint for brackets behind a repeatable parameter, by which other APIs mark a list; `null` for
  * any other name.
  */
-function inBrackets(name: string, definitions: Map<string, Parameters[string]>): string | null {
+function inBrackets(name: string, definitions: Map<string, Parameters[string]>) {
   const [, known = ''] = /^([a-z_]+)\[\d*\]$/.exec(name) ?? [];
-  if (definitions.get(known)?.repeatable !== true) return null;
+  if (!definitions.get(known)?.repeatable) return null;
   return `unknown parameter ${known}[]; to give several values, repeat it without brackets: ${known}=…&${known}=…`;
 }
 
@@ -94,13 +91,9 @@ function severalInOne(
   name: string,
   { repeatable, read }: Parameters[string],
   given: readonly string[],
-): string {
+) {
   const parts = given.flatMap((value) => value.split(','));
-  if (
-    repeatable !== true ||
-    parts.length === given.length ||
-    parts.some((part) => read(part) === null)
-  )
+  if (!repeatable || parts.length === given.length || parts.some((part) => read(part) === null))
     return '';
   return `; to give several, repeat it: ${name}=…&${name}=…`;
 }
@@ -123,14 +116,14 @@ const OTHER_NAMES = new Map([
 ]);
 
 /** The parameter that was probably meant; `null` if none is near. */
-function meant(name: string, names: readonly string[]): string | null {
+function meant(name: string, names: readonly string[]) {
   const known = OTHER_NAMES.get(name.toLowerCase().replaceAll(/[^a-z]/g, ''));
   if (known === 'page' && names.includes('after')) return 'after';
   if (known === undefined || !names.includes(known)) return nearestName(name, names);
   return known === 'page' ? 'page (the feeds, such as GET /api/changes, have after)' : known;
 }
 
-function unknown(name: string, names: readonly string[]): string {
+function unknown(name: string, names: readonly string[]) {
   const start = Array.from(name).slice(0, SHOWN_NAME_LENGTH).join('');
   const shown = start === name ? name : `${start}…`;
   const why = FROM_THE_TOKEN.has(name.toLowerCase())
@@ -142,7 +135,7 @@ function unknown(name: string, names: readonly string[]): string {
   return `unknown parameter ${shown}${why}; ${hint}allowed: ${names.join(', ')}`;
 }
 
-function refuseEmptyRange(values: Record<string, unknown>, from: string, to: string): void {
+function refuseEmptyRange(values: Record<string, unknown>, from: string, to: string) {
   const lower = values[from];
   const upper = values[to];
   if (typeof lower === 'number' && typeof upper === 'number' && lower > upper) {

@@ -11,7 +11,6 @@ import {
   offsetOf,
   type ReadInSnapshot,
   readSnapshot,
-  type Source,
   stampIn,
   type StoreView,
   unionWithStamps,
@@ -38,15 +37,13 @@ export const PAGE_FIELDS = { $project: { _id: 0, summary: 1, offset: 1 } };
 
 /** The stages that leave what a page of records of one kind shows, and other `fields`. */
 export function shownOf(
-  { redactErased, alone }: Pick<Source, 'alone'> & { redactErased?: boolean },
+  { redactErased, alone }: Partial<StoreView>,
   entity: EntityName,
   fields: object = {},
 ): Document[] {
-  if (alone?.idsOnly === true) return [{ $project: { _id: 0, id: '$_id', ...fields } }];
+  if (alone?.idsOnly) return [{ $project: { _id: 0, id: '$_id', ...fields } }];
   const shown = { ...PAGE_FIELDS.$project, ...fields };
-  return redactErased === true && namesCustomers(entity)
-    ? redactedFields(shown)
-    : [{ $project: shown }];
+  return redactErased && namesCustomers(entity) ? redactedFields(shown) : [{ $project: shown }];
 }
 
 export function sliceOf(sort: Sort, request: PageRequest, skip = skippedBy(request)): Document[] {
@@ -56,7 +53,7 @@ export function sliceOf(sort: Sort, request: PageRequest, skip = skippedBy(reque
 /** More than any collection holds, and small enough that no arithmetic overflows. */
 const MAX_SKIPPED = 1_000_000_000_000;
 
-export function skippedBy({ page, pageSize }: PageRequest): number {
+export function skippedBy({ page, pageSize }: PageRequest) {
   return Math.min((page - 1) * pageSize, MAX_SKIPPED);
 }
 
@@ -94,7 +91,7 @@ export function foundPage(page: CountedPage, request: PageRequest): Found {
   return { body: Buffer.from(body, 'latin1'), stamp: page.stamp };
 }
 
-export function headOf({ count }: CountedPage, { page, pageSize }: PageRequest): string {
+export function headOf({ count }: CountedPage, { page, pageSize }: PageRequest) {
   return `{"count":${count},"page":${page},"page_size":${pageSize},"results":[`;
 }
 
@@ -108,7 +105,7 @@ export function bodiesOf({ rows, stamp }: CountedPage): string[] {
   return bodies;
 }
 
-export function namesCustomers(entity: EntityName): boolean {
+export function namesCustomers(entity: EntityName) {
   return NAMING_CUSTOMERS.some((naming) => naming === entity);
 }
 
@@ -131,7 +128,7 @@ export function redactedFields(shown: Document): Document[] {
 }
 
 /** A body, without its customer if that one is being erased. */
-export function redacted(body: string, erased: boolean | undefined): string {
+export function redacted(body: string, erased: boolean | undefined) {
   return erased === true ? withoutCustomer(body) : body;
 }
 
@@ -176,6 +173,6 @@ export async function indexScan(
 }
 
 /** The count among rows; a count of nothing has no row. */
-export function countIn(rows: readonly { count?: number }[]): number {
+export function countIn(rows: readonly { count?: number }[]) {
   return rows.find((row) => row.count !== undefined)?.count ?? 0;
 }

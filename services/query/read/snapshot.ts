@@ -73,7 +73,7 @@ export type ReadInSnapshot = <T extends Document>(
 class ReplyTooLarge extends Error {}
 
 /** Whether a read is too large for others to wait for it: it is done alone. */
-export function isTooLarge(error: unknown): boolean {
+export function isTooLarge(error: unknown) {
   return error instanceof ReplyTooLarge || isDocumentTooLarge(error);
 }
 
@@ -105,8 +105,8 @@ export async function readSnapshot<T extends Document>(
     };
     const sent = {
       raw: true,
-      ...(readPreference === undefined ? {} : { readPreference }),
-      ...(alone === undefined ? {} : { socketTimeoutMS: leftMs }),
+      ...(readPreference !== undefined && { readPreference }),
+      ...(alone !== undefined && { socketTimeoutMS: leftMs }),
     };
     try {
       const { cursor } = await db.command(
@@ -128,7 +128,7 @@ export async function readSnapshot<T extends Document>(
     } catch (error) {
       if (!isWorthRetrying(error)) throw error;
     }
-    const options = { raw: true, ...bounds, ...(session === undefined ? {} : { session }) };
+    const options = { raw: true, ...bounds, ...(session !== undefined && { session }) };
     return readByCursor<T>(db.collection(collection).aggregate(pipeline, options), signal);
   });
 }
@@ -137,10 +137,7 @@ export async function readSnapshot<T extends Document>(
  * Proves that a read without a stamp was of the generation, not of a database that was dropped since the pointer was polled.
  * @throws {StoreDataError} `environment_unavailable`
  */
-export async function proveGeneration({
-  generation,
-  withDeadline,
-}: Pick<Source, 'generation' | 'withDeadline'>) {
+export async function proveGeneration({ generation, withDeadline }: Source) {
   if (await withDeadline(() => hasMarker(generation))) return;
   throw unavailable('the read models that were read are gone: another generation answers soon');
 }
@@ -150,7 +147,7 @@ export function lastStamp(source: Source, storeId: string): Stamp | null {
   return (rowsOf(source, '').get(storeId)?.row as Stamp | undefined) ?? null;
 }
 
-export function forgetStamp(source: Source, storeId: string): void {
+export function forgetStamp(source: Source, storeId: string) {
   rowsOf(source, '').delete(storeId);
 }
 
@@ -163,7 +160,7 @@ function rowsOf({ rows, generation: { marker } }: Source, kind: string): KnownRo
   };
 }
 
-async function readByCursor<T>(cursor: AggregationCursor, signal: AbortSignal): Promise<T[]> {
+async function readByCursor<T>(cursor: AggregationCursor, signal: AbortSignal) {
   const rows: T[] = [];
   const hasNext = () => {
     signal.throwIfAborted();
@@ -197,7 +194,7 @@ function concernOf(session: ClientSession | undefined): AggregateOptions {
 const MAX_TIME_EXPIRED = 50;
 
 /** Whether a connection or the primary was lost; not after a timeout. */
-function isWorthRetrying(error: unknown): boolean {
+function isWorthRetrying(error: unknown) {
   if (error instanceof MongoNetworkTimeoutError || hasCode(error, MAX_TIME_EXPIRED)) return false;
   return (
     error instanceof MongoNetworkError ||
@@ -205,7 +202,7 @@ function isWorthRetrying(error: unknown): boolean {
   );
 }
 
-function hinted(hint: string | undefined): AggregateOptions {
+function hinted(hint: string | undefined) {
   return hint === undefined ? {} : { hint };
 }
 
@@ -296,7 +293,7 @@ export function stampsIn(rows: readonly object[]): Map<string, Stamp> {
   return new Map(rows.flatMap((row) => ('_id' in row ? [[(row as Stamp)._id, row as Stamp]] : [])));
 }
 
-export function offsetOf(stamp: Stamp | null): string {
+export function offsetOf(stamp: Stamp | null) {
   return stamp?.timezone_offset ?? DEFAULT_OFFSET;
 }
 

@@ -39,7 +39,7 @@ export async function bufferedOrStreamed(
     let bytes = 0;
     while (bytes <= MAX_BUFFERED_BYTES) {
       const { done, value } = await rest.next();
-      if (done === true) {
+      if (done) {
         end();
         return { body: Buffer.concat(first), stamp };
       }
@@ -80,7 +80,7 @@ export function streamOf(
   return body;
 }
 
-function endOf(slot: Slot, reads: SnapshotReads): () => void {
+function endOf(slot: Slot, reads: SnapshotReads) {
   return () => {
     slot.release();
     void reads.end();

@@ -31,12 +31,12 @@ export const KINDS = {
 export type KindName = keyof typeof KINDS;
 
 /** The name of an operation on records with a tag, such as `listOptionGroups`. */
-export function operationOn(verb: string, tag: string): string {
+export function operationOn(verb: string, tag: string) {
   return `${verb}${tag.replace(' g', 'G')}`;
 }
 
 /** Where the endpoints of a kind lie. */
-export function pathOfKind(kind: KindName): string {
+export function pathOfKind(kind: KindName) {
   return `/api/${kind.replace('_', '-')}`;
 }
 

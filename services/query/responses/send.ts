@@ -63,21 +63,13 @@ export function classify(error: unknown): Refusal {
   if (error instanceof Refused) return error.refusal;
   // A right that a server withdrew is not a mistake of the caller either.
   if (isUnavailable(error) || isRefusal(error)) return ENVIRONMENT_UNAVAILABLE;
-  const status = clientErrorStatus(error);
-  if (status === null) return INTERNAL_ERROR;
+  // The framework gives its errors a status.
+  const status = error instanceof Error && 'statusCode' in error ? Number(error.statusCode) : 500;
+  if (!(status >= 400 && status < 500)) return INTERNAL_ERROR;
   return invalidRequest(
     status === 413 ? 'the body is too large' : 'the request is malformed',
     status,
   );
-}
-
-/** The 4xx status that the framework gave an error; `null` for any other error. */
-function clientErrorStatus(error: unknown): number | null {
-  if (!(error instanceof Error) || !('statusCode' in error)) return null;
-  const { statusCode } = error;
-  return typeof statusCode === 'number' && statusCode >= 400 && statusCode < 500
-    ? statusCode
-    : null;
 }
 
 /**
@@ -111,18 +103,14 @@ function prepare(refusal: Refusal, more: Record<string, string> = {}) {
 
 type Prepared = ReturnType<typeof prepare>;
 
-function sendPrepared(
-  prepared: Prepared,
-  request: IncomingMessage,
-  response: ServerResponse,
-): void {
+function sendPrepared(prepared: Prepared, request: IncomingMessage, response: ServerResponse) {
   const { status, headers, body } = preparedFor(prepared, request.url ?? '');
   response.writeHead(status, [...headers, requestIdOf(request.headers[REQUEST_ID_HEADER])]);
   response.end(body);
 }
 
 /** Parses the path only if it may make a difference. */
-function preparedFor({ data, changes, token }: Prepared, target: string): Prepared['data'] {
+function preparedFor({ data, changes, token }: Prepared, target: string) {
   if (!/%|\/token|\/changes/.test(target)) return data;
   const path = pathOf(target);
   if (path === TOKEN_PATH) return token;
@@ -132,7 +120,7 @@ function preparedFor({ data, changes, token }: Prepared, target: string): Prepar
 const PREPARED_OVERLOAD = prepare(OVERLOADED);
 
 /** Refuses a request for overload. */
-export function refuseOverloaded(request: IncomingMessage, response: ServerResponse): void {
+export function refuseOverloaded(request: IncomingMessage, response: ServerResponse) {
   sendPrepared(PREPARED_OVERLOAD, request, response);
 }
 
@@ -198,14 +186,14 @@ export function clientErrorHandler(
   };
 }
 
-function endWith(socket: Duplex, answer: string): void {
+function endWith(socket: Duplex, answer: string) {
   socket.end(answer);
   const timer = setTimeout(() => socket.destroy(), LINGER_MS);
   socket.once('close', () => clearTimeout(timer));
 }
 
 /** Refuses CONNECT: Node would close the connection without an answer. */
-export function refuseConnect({ headers }: IncomingMessage, socket: Duplex): void {
+export function refuseConnect({ headers }: IncomingMessage, socket: Duplex) {
   const requestId = requestIdOf(headers[REQUEST_ID_HEADER]);
   socket.on('error', () => socket.destroy());
   // Node no longer reads it or limits its time.
@@ -214,7 +202,7 @@ export function refuseConnect({ headers }: IncomingMessage, socket: Duplex): voi
 }
 
 /** A whole HTTP response, after which the connection ends. */
-function rawAnswer(refusal: Refusal, requestId: string): string {
+function rawAnswer(refusal: Refusal, requestId: string) {
   const body = JSON.stringify(errorBody(refusal, false));
   return [
     `HTTP/1.1 ${refusal.status} ${STATUS_CODES[refusal.status] ?? ''}`,
@@ -229,7 +217,7 @@ function rawAnswer(refusal: Refusal, requestId: string): string {
 }
 
 /** The decoded path of a request target; not decoded if that fails. */
-export function pathOf(target: string | undefined): string {
+export function pathOf(target: string | undefined) {
   // A proxy may send the absolute form (RFC 9112 section 3.2.2).
   const path =
     (target ?? '').replace(/^[a-z][a-z0-9+.-]*:\/\/[^/?#]*/i, '').split(/[?#]/, 1)[0] ?? '';

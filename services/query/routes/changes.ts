@@ -5,16 +5,10 @@
  */
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { EntityName } from '#shared/events/entities.ts';
-import { type Scope, SCOPES } from '#shared/events/access-event.ts';
+import { SCOPES } from '#shared/events/access-event.ts';
 import { callerOf } from '../access/live-access.ts';
 import { invalidParameters, Refused } from '../responses/refusal.ts';
-import {
-  dataRoute,
-  type Route,
-  routePlugin,
-  sendBody,
-  type Services,
-} from '../endpoints/data-endpoint.ts';
+import { dataRoute, routePlugin, sendBody, type Services } from '../endpoints/data-endpoint.ts';
 import { operationOn } from '../records/kinds.ts';
 import {
   cursor,
@@ -75,7 +69,7 @@ const kinds = repeatable(oneOf(KIND_NAMES, { type: 'string', enum: KIND_NAMES })
     'Only changes of this kind of records. Repeat it for several: `kinds=order&kinds=customer`. Without it: all kinds.',
 });
 
-function changesEndpoint(entity: EntityName): Route {
+function changesEndpoint(entity: EntityName) {
   const { scope, tag } = FEED_KINDS[entity];
   const plural = entity === 'store' ? 'the store’s own record' : tag.toLowerCase();
   return dataRoute(
@@ -96,7 +90,7 @@ function changesEndpoint(entity: EntityName): Route {
   );
 }
 
-function storeChangesEndpoint(): Route {
+function storeChangesEndpoint() {
   const readKinds = readerOfOne('kinds', kinds);
   return dataRoute(
     {
@@ -118,7 +112,7 @@ function storeChangesEndpoint(): Route {
   );
 }
 
-function scopesOf(entities: readonly EntityName[]): readonly Scope[] {
+function scopesOf(entities: readonly EntityName[]) {
   return SCOPES.filter((scope) => entities.some((entity) => FEED_KINDS[entity].scope === scope));
 }
 
@@ -127,7 +121,7 @@ async function answer(
   reply: FastifyReply,
   feed: Feed,
   { after, page_size: pageSize, wait: seconds }: Values<typeof parameters>,
-): Promise<FastifyReply> {
+) {
   const { environment, storeId } = callerOf(request);
   const position = readAfter({ environment, storeId, feed: feed.name }, after);
   if (position === null) throw new Refused(invalidParameters(`after must be ${cursor.allowed}`));
@@ -141,7 +135,7 @@ async function answer(
   return body === null ? reply.hijack() : sendBody(reply, body);
 }
 
-function descriptionOf(changed: string): string {
+function descriptionOf(changed: string) {
   return `
 ${changed} changed since \`after\`, each once, at its newest state, deletions too: in the order in which their last
 changes took effect here, whatever times the publisher gave them.
@@ -169,7 +163,7 @@ async function holdAnswer(
   reply: FastifyReply,
   feed: FeedRequest,
   seconds: number,
-): Promise<Buffer | null> {
+) {
   const { services } = request.server;
   const { socket } = request.raw;
   const read = reader(services, feed);
@@ -218,7 +212,7 @@ async function waitForChanges(
   feed: FeedRequest,
   read: ReturnType<typeof reader>,
   until: number,
-): Promise<ChangesPage | null> {
+) {
   const { services } = request.server;
   const { admission, metrics } = services;
   const generation = services.generations.find(feed.environment);
@@ -252,7 +246,7 @@ async function waitForChanges(
 }
 
 /** An outage of MongoDB does not end a wait. */
-function nothingWhileUnavailable(error: unknown): null {
+function nothingWhileUnavailable(error: unknown) {
   if (isUnavailable(error)) return null;
   throw error;
 }

@@ -87,7 +87,7 @@ const MAX_DECODINGS = 8;
  * One spelling of all that name a `client_id`, encoded or not: its failures have one count. A name
  * may itself hold `+` or `%`.
  */
-function spelledOnce(clientId: string): string {
+function spelledOnce(clientId: string) {
   let name = clientId;
   for (let time = 0; time < MAX_DECODINGS; time += 1) {
     const decoded = decode(name);
@@ -170,10 +170,10 @@ async function findKey(
   { environments, readKey }: ClientSources,
   { clientId, clientSecret }: Credentials,
   requestDeadline: WithDeadline,
-): Promise<{ clientId: string; key: AccessKey | null; failure: Failure | null }> {
+) {
   const key = await requestDeadline((signal) => readKey(clientId, signal));
   const isRight = secretMatches(clientSecret, key === null ? [] : validSecrets(key));
-  const failureOf = () => {
+  const failureOf = (): Failure | null => {
     if (key === null) return 'client_unknown';
     if (!environments.includes(key.environment)) return 'environment_not_served';
     if (!isRight) return 'secret_wrong';
@@ -187,7 +187,7 @@ function whyRefused(found: readonly { clientId: string; failure: Failure | null 
   for (const failure of FAILURES) {
     const clientId = found.find((one) => one.failure === failure)?.clientId;
     if (clientId !== undefined)
-      return { reason: failure, ...(failure === 'client_unknown' ? {} : { clientId }) };
+      return { reason: failure, ...(failure !== 'client_unknown' && { clientId }) };
   }
   return {};
 }
@@ -229,11 +229,11 @@ async function storeSession(
   key: AccessKey,
   wanted: WantedSession | null,
   requestDeadline: WithDeadline,
-): Promise<Client | 'key_revoked' | 'out_of_date'> {
+) {
   const { _id: clientId, environment, store_id: storeId, scopes } = key;
   if (key.status !== 'active')
     throw new Refused({ ...UNAUTHORIZED_CLIENT, reason: 'key_not_active', clientId });
-  const session = wanted?.scopes.every((scope) => scopes.includes(scope)) === true ? wanted : null;
+  const session = wanted?.scopes.every((scope) => scopes.includes(scope)) ? wanted : null;
   const names = redisKeys(prefix, environment, storeId);
   const permit = gates.acquire(names.storeAccess);
   const [outcome, milliseconds] = await runScript(

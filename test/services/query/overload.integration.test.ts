@@ -3,32 +3,21 @@
  * before any work.
  */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { readConfig } from '#shared/config.ts';
+import type { Gauge } from 'prom-client';
 import { MAX_IN_FLIGHT } from '#query/overload/admission.ts';
 import { remainingOf } from '#test/api-client.ts';
 import { useInstallation, useMade, useQueryService } from '#test/hooks.ts';
+import { times } from '#test/times.ts';
 import { eventually } from '#test/eventually.ts';
-import { type Installation } from '#test/installation.ts';
 import { quickOnce } from '#test/patience.ts';
-import { startApp } from '#test/query-service.ts';
+import { startAppWith } from '#test/query-service.ts';
 import { startMongodbProxy } from '#test/server-proxies.ts';
 
 const DATA = '/api/order/list';
 const bearer = (token: string) => ({ authorization: `Bearer ${token}` });
 
-async function valueOf(metric: {
-  get: () => Promise<{ values: { value: number }[] }>;
-}): Promise<number> {
+async function valueOf(metric: Gauge) {
   return (await metric.get()).values[0]?.value ?? 0;
-}
-
-/** An app that reaches MongoDB through a proxy. */
-function behindProxy(
-  { env }: Installation,
-  { uri }: { uri: string },
-  settings: Record<string, string>,
-) {
-  return startApp(readConfig({ ...env, ...settings, MONGODB_URI: uri }));
 }
 
 describe('excess requests', () => {
@@ -38,35 +27,28 @@ describe('excess requests', () => {
   const mongodb = useMade(() => startMongodbProxy(service.installation.mongodb));
   // Requests can wait for MongoDB during the whole test.
   const patient = { MONGODB_READ_TIMEOUT_MS: '60000', OVERLOAD_LATENCY_MS: '' };
-  const asked = useMade(() => behindProxy(service.installation, mongodb, patient));
-  const tokens: string[] = [];
+  const asked = useMade(() =>
+    startAppWith(service.installation, { ...patient, MONGODB_URI: mongodb.uri }),
+  );
   let token: string;
+  let otherToken: string;
   beforeAll(async () => {
-    for (const storeId of ['s1', 's2']) {
-      await service.setKey({ clientId: storeId, storeId });
-      tokens.push(await asked.api.token(storeId, 'secret'));
-    }
-    token = tokens[0] ?? '';
+    token = await service.tokenFor('s1');
+    otherToken = await service.tokenFor('s2');
     // Verified tokens identify the senders of later requests.
-    for (const each of tokens) await asked.api.get(DATA, each);
+    for (const each of [token, otherToken]) await asked.api.get(DATA, each);
   });
   afterAll(() => mongodb.restore());
 
   it('are refused without counting against the quota, and do not block other senders', async () => {
     const { metrics } = asked.app.services;
-    const before = await asked.api.get(DATA, token);
-    expect(before.status).toBe(200);
+    const before = remainingOf(await asked.api.get(DATA, token));
     mongodb.freeze();
     const ask = (each: string) => fetch(asked.url + DATA, { headers: bearer(each) });
-    const waiting = Array.from({ length: MAX_IN_FLIGHT + 1 }, () => ask(token));
-    const refused = await Promise.race(waiting);
-    const { code } = (await refused.json()) as { code: string };
-    expect([refused.status, code]).toEqual([503, 'environment_unavailable']);
-    expect(Number(refused.headers.get('retry-after'))).toBeGreaterThan(0);
-    expect(refused.headers.get('ratelimit')).toBeNull();
-    expect(await valueOf(metrics.shedRequests)).toBe(1);
+    const waiting = times(MAX_IN_FLIGHT + 1, () => ask(token));
+    expect((await Promise.race(waiting)).status).toBe(503);
     // Another store and an address without a valid token are not blocked.
-    const other = ask(tokens[1] ?? '');
+    const other = ask(otherToken);
     await eventually(
       'the other store is let in',
       async () => (await valueOf(metrics.inFlight)) > MAX_IN_FLIGHT,
@@ -74,19 +56,15 @@ describe('excess requests', () => {
     expect((await ask('nonsense')).status).toBe(401);
     await mongodb.restore();
     await Promise.all([...waiting, other]);
-    const after = await asked.api.get(DATA, token);
-    expect(after.status).toBe(200);
-    expect(remainingOf(before) - remainingOf(after)).toBe(MAX_IN_FLIGHT + 1);
+    const after = remainingOf(await asked.api.get(DATA, token));
+    expect(before - after).toBe(MAX_IN_FLIGHT + 1);
     await eventually('none is in flight', async () => (await valueOf(metrics.inFlight)) === 0);
   });
 
   it('do not include requests that wait for changes', async () => {
-    await mongodb.restore();
     const { metrics } = asked.app.services;
-    const feed = await asked.api.get('/api/order/changes', token);
-    const { next } = feed.json as { next: string };
     const over = new AbortController();
-    const path = `${asked.url}/api/order/changes?after=${next}&wait=30`;
+    const path = `${asked.url}/api/order/changes?after=now&wait=30`;
     const waiting: Promise<number>[] = [];
     // A few at a time, since they count as load until they wait.
     while (waiting.length < 5 * MAX_IN_FLIGHT) {
@@ -120,7 +98,9 @@ describe('an unreachable MongoDB', () => {
   const installation = useInstallation();
   const proxy = useMade(() => startMongodbProxy(installation.mongodb));
   const settings = { MONGODB_READ_TIMEOUT_MS: String(READ_TIMEOUT_MS) };
-  const running = useMade(() => behindProxy(installation, proxy, settings));
+  const running = useMade(() =>
+    startAppWith(installation, { ...settings, MONGODB_URI: proxy.uri }),
+  );
 
   it('delays no request once it is known, and is used again once it is back', async () => {
     const health = async () => (await running.api.call('/health')).status;

@@ -2,44 +2,36 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { useQueryService } from '#test/hooks.ts';
 import { times } from '#test/times.ts';
-import { type ApiClient, createApiClient } from '#test/api-client.ts';
-import { startApp } from '#test/query-service.ts';
+import { type ApiClient, createApiClient, remainingOf } from '#test/api-client.ts';
+import { startAppWith } from '#test/query-service.ts';
 import { killAll, listening, type ServiceProcess, startService } from '#test/service-process.ts';
 
 const QUOTA = 150;
 const INSTANCES = 3;
 
 const service = useQueryService();
-let processes: ServiceProcess[];
+let processes: ServiceProcess[] = [];
 let instances: ApiClient[];
 
 beforeAll(async () => {
-  const env = {
-    ...service.installation.env,
-    QUOTA_REQUESTS: String(QUOTA),
-    QUOTA_WINDOW_SECONDS: '3600',
-  };
+  const settings = { QUOTA_REQUESTS: String(QUOTA), QUOTA_WINDOW_SECONDS: '3600' };
+  const env = { ...service.installation.env, ...settings };
   processes = times(INSTANCES, () => startService('query', env));
   const started = await Promise.all(processes.map(listening));
   instances = started.map(({ url }) => createApiClient(url));
 });
-afterAll(() => killAll(processes ?? []));
-async function newToken(store: string, client = `of-${store}`): Promise<string> {
-  return service.tokenOf({ clientId: client, storeId: store });
-}
+afterAll(() => killAll(processes));
+const newToken = (storeId: string, clientId = storeId) => service.tokenOf({ clientId, storeId });
 
 /** Sends so many concurrent requests to each instance. @returns the count of each status. */
-async function flood(tokens: string[], timesEach: number): Promise<Record<number, number>> {
+async function flood(tokens: string[], timesEach: number) {
   const answers = await Promise.all(
     instances.flatMap((api) =>
-      tokens.flatMap((token) =>
-        times(timesEach, async () => (await api.get('/api/store/info/', token)).status),
-      ),
+      tokens.flatMap((token) => times(timesEach, () => api.get('/api/store/info/', token))),
     ),
   );
-  const counts: Record<number, number> = {};
-  for (const status of answers) counts[status] = (counts[status] ?? 0) + 1;
-  return counts;
+  const byStatus = Object.groupBy(answers, ({ status }) => status);
+  return Object.fromEntries(Object.entries(byStatus).map(([status, all]) => [status, all?.length]));
 }
 
 describe('three instances under load', () => {
@@ -55,10 +47,10 @@ describe('three instances under load', () => {
     const left = await Promise.all(
       times(60, async (index) => {
         const answer = await instances[index % INSTANCES]?.get('/api/store/info/', token);
-        return Number(/;r=(\d+);/.exec(answer?.headers.get('ratelimit') ?? '')?.[1]);
+        return answer && remainingOf(answer);
       }),
     );
-    expect(left.toSorted((a, b) => b - a)).toEqual(times(60, (index) => QUOTA - 1 - index));
+    expect(new Set(left)).toEqual(new Set(times(60, (index) => QUOTA - 1 - index)));
   });
 
   it('do not count requests with tokens that are no longer valid, even concurrent ones', async () => {
@@ -70,9 +62,6 @@ describe('three instances under load', () => {
     expect(await flood([revoked], 1)).toEqual({ 401: 3 });
     const answers = await flood([revoked, live], 60);
     expect(answers).toEqual({ 401: 180, 404: QUOTA - 3, 429: 180 - (QUOTA - 3) });
-    expect(await service.installation.redis.get(service.inRedis('s2').quota(3_600))).toBe(
-      String(180 + 3),
-    );
   });
 });
 
@@ -81,25 +70,21 @@ it.each([
   ['that lost it', null],
   ['whose end is later than its window', 3_600],
 ])('restore the expiry of a counter %s', async (_which, seconds) => {
-  const { installation, api } = service;
-  const { redis, config } = installation;
-  const store = `endless-${seconds ?? 0}`;
+  const { redis, config } = service.installation;
+  const store = `endless-${seconds}`;
   const token = await newToken(store);
   const { windowSeconds } = config.query.quota;
   const name = service.inRedis(store).quota(windowSeconds);
-  if (seconds === null) await redis.set(name, '1');
-  else await redis.set(name, '1', 'EX', seconds);
-  const answer = await api.get('/api/store/info/', token);
-  expect(answer.headers.get('ratelimit')).toContain(`;t=${windowSeconds}`);
-  const left = await redis.pttl(name);
-  expect(left).toBeGreaterThan(0);
-  expect(left).toBeLessThanOrEqual(windowSeconds * 1_000);
+  await redis.set(name, '1');
+  if (seconds !== null) await redis.expire(name, seconds);
+  const { headers } = await service.api.get('/api/store/info/', token);
+  expect(headers.get('ratelimit')).toContain(`;t=${windowSeconds}`);
+  expect(Math.ceil((await redis.pttl(name)) / 1_000)).toBe(windowSeconds);
 });
 
 it('admit a client that waited for Retry-After', async () => {
-  const { config } = service.installation;
-  const quota = { requests: 2, windowSeconds: 2 };
-  await using small = await startApp({ ...config, query: { ...config.query, quota } });
+  const settings = { QUOTA_REQUESTS: '2', QUOTA_WINDOW_SECONDS: '2' };
+  await using small = await startAppWith(service.installation, settings);
   const token = await newToken('patient');
   const ask = () => small.api.get('/api/store/info/', token);
   let last = await ask();

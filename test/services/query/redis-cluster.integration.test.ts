@@ -4,7 +4,9 @@ import { type AddressInfo, createServer } from 'node:net';
 import { expect, it } from 'vitest';
 import { nodeFor, type RedisMasters } from '#shared/redis-masters.ts';
 import { createRedis } from '#shared/redis.ts';
+import { readConfig } from '#shared/config.ts';
 import { useMade } from '#test/hooks.ts';
+import { times } from '#test/times.ts';
 import { eventually } from '#test/eventually.ts';
 import { type RunningApp, startApp, startQueryService } from '#test/query-service.ts';
 import { type ClusterShard, startRedisCluster } from '#test/redis-cluster.ts';
@@ -28,43 +30,26 @@ const service = useMade(() =>
 );
 const instances: RunningApp[] = [service, useMade(() => startApp(service.installation.config))];
 
-/** A name on a given shard. */
-function nameOn(shard: number, keyOf: (name: string) => string, prefix: string): string {
+/** A name whose Redis key is on a shard. */
+function nameOn(shard: number, keyOf: (name: string) => string) {
   for (let number = 0; ; number += 1) {
-    const name = `${prefix}-${shard}-${number}`;
-    if (shardAt(shard).holds(keyOf(name))) return name;
+    const name = `on-${shard}-${number}`;
+    if (redis.shards[shard]?.holds(keyOf(name))) return name;
   }
 }
 
-function shardAt(index: number): ClusterShard {
-  const shard = redis.shards[index];
-  if (shard === undefined) throw new Error(`there is no shard ${index}`);
-  return shard;
-}
-
-function storeOn(shard: number, prefix = 'store'): string {
-  return nameOn(shard, (name) => service.inRedis(name).storeAccess, prefix);
-}
+const storeOn = (shard: number) => nameOn(shard, (name) => service.inRedis(name).storeAccess);
 
 const statuses = (token?: string) =>
   Promise.all(instances.map((instance) => statusOf(instance, token)));
-const command = <T>(...args: string[]) => runJson<T>(service.installation.env, args);
 
 /** Tokens for stores of the shards with a running master, by shard. */
 const others: Tokens = {};
 
-const SHARDS = [0, 1, 2];
-
 /** Connects like a service; `url` puts other nodes first. */
-async function connected(
-  work: (masters: RedisMasters) => Promise<void>,
-  url = redis.url,
-): Promise<void> {
-  const { config } = service.installation;
-  const masters = createRedis(
-    { ...config, redis: { ...config.redis, url } },
-    { away: () => undefined },
-  );
+async function connected(work: (masters: RedisMasters) => Promise<void>, url = redis.url) {
+  const config = readConfig({ ...service.installation.env, REDIS_URL: url });
+  const masters = createRedis(config, { away: () => undefined });
   try {
     await masters.ready(30_000);
     await work(masters);
@@ -75,19 +60,16 @@ async function connected(
 
 it('a node that loads its data does not block the others', async () => {
   const info = 'loading:1\r\nloading_eta_seconds:600';
-  const answers: Record<string, string> = {
-    info: `$${info.length}\r\n${info}`,
-    client: '+OK',
-    hello: '+OK',
-  };
+  const answers = new Map([
+    ['info', `$${info.length}\r\n${info}`],
+    ['client', '+OK'],
+    ['hello', '+OK'],
+  ]);
   const loading = createServer((socket) => {
     socket.on('error', () => undefined);
     socket.on('data', (chunk) => {
-      for (const [, name = ''] of chunk.toString().matchAll(/\*\d+\r\n\$\d+\r\n(\w+)/g)) {
-        socket.write(
-          `${answers[name.toLowerCase()] ?? '-LOADING Redis is loading the dataset in memory'}\r\n`,
-        );
-      }
+      for (const [, name = ''] of chunk.toString().matchAll(/\*\d+\r\n\$\d+\r\n(\w+)/g))
+        socket.write(`${answers.get(name.toLowerCase()) ?? '-LOADING'}\r\n`);
     });
   });
   await once(loading.listen(0, '127.0.0.1'), 'listening');
@@ -104,15 +86,11 @@ it('a node that loads its data does not block the others', async () => {
 
 it('every command in a pipeline follows a moved slot', async () => {
   await connected(async (masters) => {
-    const [own, others] = [0, 1].map((shard) => nameOn(shard, (name) => name, 'key'));
-    const holder = nodeFor(masters, own ?? '');
+    const [own = '', others = ''] = [0, 1].map((shard) => nameOn(shard, (name) => name));
+    const holder = nodeFor(masters, own);
     let moved = 0;
     holder.on('moved', () => (moved += 1));
-    const answers = await Promise.allSettled([holder.get(others ?? ''), holder.get(own ?? '')]);
-    expect(answers).toMatchObject([
-      { reason: { message: expect.stringMatching(/^MOVED /) } },
-      { status: 'fulfilled' },
-    ]);
+    await Promise.allSettled([holder.get(others), holder.get(own)]);
     expect(moved).toBe(1);
   });
 });
@@ -123,7 +101,7 @@ it('issues and revokes tokens on any shards of client and store', async () => {
     [1, 2],
     [2, 1],
   ] as const) {
-    const clientId = `on-${store}-${client}`;
+    const clientId = `client-${client}`;
     const storeId = storeOn(store);
     const token = await service.tokenOf({ clientId, storeId });
     expect([client, store, await statuses(token)]).toEqual([client, store, [200, 200]]);
@@ -132,24 +110,22 @@ it('issues and revokes tokens on any shards of client and store', async () => {
     expect([client, store, await statuses(token)]).toEqual([client, store, [401, 401]]);
     expect((await service.api.askToken(clientId, 'secret')).status).toBe(401);
   }
-  expect((await service.api.askToken('nobody', 'secret')).status).toBe(401);
 });
 
 it('counts a store’s requests over all instances, and a client’s failures', async () => {
-  const { environment } = service.installation;
-  const [storeId, clientId] = [storeOn(1, 'limited'), 'counted'];
+  const { environment, env } = service.installation;
+  const [storeId, clientId] = ['limited', 'counted'];
+  const ofStore = ['-s', storeId, '-e', environment];
   await service.setKey({ clientId, storeId });
-  await command('quota', 'set', '-s', storeId, '-e', environment, '--requests', '5');
+  await runJson(env, ['quota', 'set', ...ofStore, '--requests', '5']);
   const token = await service.api.token(clientId, 'secret');
   const answers: number[] = [];
   for (let request = 0; request < 5; request += 1) answers.push(...(await statuses(token)));
-  expect(answers.filter((status) => status === 200)).toHaveLength(5);
-  expect(answers.filter((status) => status === 429)).toHaveLength(5);
-  await command('quota', 'reset', '-s', storeId, '-e', environment);
-  expect(await command('sessions', 'list', '-s', storeId, '-e', environment)).toMatchObject([
+  expect(answers.toSorted((a, b) => a - b)).toEqual(times(10, (index) => (index < 5 ? 200 : 429)));
+  await runJson(env, ['quota', 'reset', ...ofStore]);
+  expect(await runJson(env, ['sessions', 'list', ...ofStore])).toMatchObject([
     { client_id: clientId },
   ]);
-  expect(await statuses(token)).toEqual([200, 200]);
 
   for (let failure = 0; failure < 3; failure += 1) {
     expect((await service.api.askToken(clientId, 'wrong')).status).toBe(401);
@@ -160,9 +136,11 @@ it('counts a store’s requests over all instances, and a client’s failures', 
 
 it('a killed master affects only its own stores, and its replica restores no revoked right', async () => {
   const { config } = service.installation;
-  const dying = redis.shards.findIndex(({ holds }) => holds(service.inRedis('s1').storeAccess));
-  const { master, replica } = shardAt(dying);
-  for (const shard of SHARDS.filter((one) => one !== dying)) {
+  const { storeAccess } = service.inRedis('s1');
+  const dying = redis.shards.find(({ holds }) => holds(storeAccess)) as ClusterShard;
+  const { master, replica } = dying;
+  for (const [shard, each] of redis.shards.entries()) {
+    if (each === dying) continue;
     others[shard] = await service.tokenOf({ clientId: `other-${shard}`, storeId: storeOn(shard) });
   }
   const tokens = await createKeys(service, instances);
@@ -190,7 +168,7 @@ it('a killed master affects only its own stores, and its replica restores no rev
 
 it('a failover interrupts the master’s stores for moments, and no others', async () => {
   const [moving = '', staying = ''] = Object.keys(others);
-  const { replica } = shardAt(Number(moving));
+  const { replica } = redis.shards[Number(moving)] as ClusterShard;
   const stop = requestRepeatedly(instances, others);
   await replica.client.cluster('FAILOVER');
   await eventually('it has taken over', async () => (await replica.client.role())[0] === 'master');

