@@ -184,9 +184,9 @@ function securityOf(settings: Config['mongodb']): MongoClientOptions {
   const { username, tls } = settings;
   const password = readPassword(settings);
   return {
-    ...(username === null || password === null ? {} : { auth: { username, password } }),
-    ...(tls.caFile === null ? {} : { tls: true, tlsCAFile: tls.caFile }),
-    ...(tls.certKeyFile === null ? {} : { tls: true, tlsCertificateKeyFile: tls.certKeyFile }),
+    ...(username !== null && password !== null && { auth: { username, password } }),
+    ...(tls.caFile !== null && { tls: true, tlsCAFile: tls.caFile }),
+    ...(tls.certKeyFile !== null && { tls: true, tlsCertificateKeyFile: tls.certKeyFile }),
   };
 }
 

@@ -93,7 +93,7 @@ function optionsOf(
   const { commandTimeoutMs } = settings;
   return {
     ...securityOf(settings),
-    ...(address.kind === 'sentinel' ? sentinelsOf(settings, address) : {}),
+    ...(address.kind === 'sentinel' && sentinelsOf(settings, address)),
     enableOfflineQueue: false,
     commandTimeout: commandTimeoutMs,
     // CLIENT SETINFO is new in Redis 7.2: older servers do not start with an ACL that allows it.
@@ -115,9 +115,9 @@ function sentinelsOf(
   return {
     sentinels: [...nodes],
     name: master,
-    ...(username === null ? {} : { sentinelUsername: username }),
-    ...(password === null ? {} : { sentinelPassword: password }),
-    ...(isSecure ? { enableTLSForSentinelMode: true, sentinelTLS: readTlsFiles(tls) } : {}),
+    ...(username !== null && { sentinelUsername: username }),
+    ...(password !== null && { sentinelPassword: password }),
+    ...(isSecure && { enableTLSForSentinelMode: true, sentinelTLS: readTlsFiles(tls) }),
     sentinelCommandTimeout: Math.max(commandTimeoutMs, 1_000),
     sentinelRetryStrategy: (attempt) => Math.min(50 * attempt, 500),
   };
@@ -129,9 +129,9 @@ function securityOf(
   const { username, tls } = settings;
   const password = readPassword(settings);
   return {
-    ...(username === null ? {} : { username }),
-    ...(password === null ? {} : { password }),
-    ...(tls.caFile === null && tls.certFile === null ? {} : { tls: readTlsFiles(tls) }),
+    ...(username !== null && { username }),
+    ...(password !== null && { password }),
+    ...((tls.caFile !== null || tls.certFile !== null) && { tls: readTlsFiles(tls) }),
   };
 }
 

@@ -278,7 +278,7 @@ export async function connectionEnvironment(
       } = stack;
       const beneath = {
         ENVIRONMENTS: stack.environments.join(','),
-        ...(prefix === undefined ? {} : { NAME_PREFIX: prefix }),
+        ...(prefix !== undefined && { NAME_PREFIX: prefix }),
       };
       const servers = { KAFKA_BROKERS: kafka_brokers.join(','), MONGODB_URI, REDIS_URL };
       return { origin, env: { ...beneath, ...given, ...servers } };

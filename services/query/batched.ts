@@ -47,7 +47,7 @@ export function batched<R, T>(
   let underWay = 0;
   let scheduled = false;
 
-  const read = async (batch: readonly Batched<R, T>[]) => {
+  const read = async (batch: readonly Batched<R, T>[]): Promise<void> => {
     underWay += 1;
     try {
       const spans = batch.flatMap(({ waiters }) => waiters.flatMap(({ span }) => span ?? []));
@@ -65,7 +65,7 @@ export function batched<R, T>(
       if (waiting.size > 0) schedule();
     }
   };
-  const flush = () => {
+  const flush = (): void => {
     scheduled = false;
     if (underWay >= maxUnderWay) return;
     const batch: Batched<R, T>[] = [];
@@ -78,7 +78,7 @@ export function batched<R, T>(
     if (waiting.size > 0) schedule();
     if (batch.length > 0) void read(batch);
   };
-  const schedule = () => {
+  const schedule = (): void => {
     if (scheduled) return;
     scheduled = true;
     // Runs after all requests of this turn of the event loop have arrived.
@@ -97,7 +97,7 @@ export function batched<R, T>(
 }
 
 /** Rejects the aborted waiters; returns the others. */
-function stillWaiting<T>(waiters: readonly Waiter<T>[]) {
+function stillWaiting<T>(waiters: readonly Waiter<T>[]): readonly Waiter<T>[] {
   return waiters.filter(({ reject, signal }) => {
     if (signal?.aborted) reject(signal.reason);
     return !signal?.aborted;

@@ -54,7 +54,7 @@ export async function connectMongodb({ config, metrics, logger }: ServiceContext
  * Tries until it is connected. A client recovers by itself from then on; before, it fails with
  * "Topology is closed".
  */
-async function connect(client: MongoClient, logger: Logger, signal: AbortSignal) {
+async function connect(client: MongoClient, logger: Logger, signal: AbortSignal): Promise<void> {
   let isAway = false;
   do {
     try {

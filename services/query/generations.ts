@@ -84,7 +84,7 @@ async function lookUp(
   environment: string,
   known: Map<string, Found>,
   stopped: AbortSignal,
-) {
+): Promise<void> {
   const { generation: before, reason: reasonBefore } = known.get(environment) ?? NOT_LOOKED_UP;
   let found: Found;
   try {
@@ -141,7 +141,11 @@ const MAX_CATCH_UP_MS = 300;
 const CATCH_UP_POLL_MS = 10;
 
 /** Resolves when a generation has caught up with another, or at the time limit. */
-async function untilCaughtUp(generation: Generation, other: Generation, signal: AbortSignal) {
+async function untilCaughtUp(
+  generation: Generation,
+  other: Generation,
+  signal: AbortSignal,
+): Promise<void> {
   const end = performance.now() + MAX_CATCH_UP_MS;
   do {
     if (await isCaughtUp(generation, other)) return;
@@ -149,7 +153,7 @@ async function untilCaughtUp(generation: Generation, other: Generation, signal: 
 }
 
 /** Compares the checkpoints of both in one snapshot. */
-function isCaughtUp(generation: Generation, other: Generation) {
+function isCaughtUp(generation: Generation, other: Generation): Promise<boolean> {
   return generation.db.client.withSession({ snapshot: true }, async (session) => {
     const positions = async ({ db }: Generation) => {
       const checkpoints = db.collection<{ _id: string; position: number }>(CHECKPOINTS);

@@ -10,7 +10,7 @@ import {
   type Server,
   type ServerOptions,
 } from 'node:http';
-import { createServer as createTlsServer } from 'node:https';
+import { createServer as createTlsServer, type Server as TlsServer } from 'node:https';
 import { type AddressInfo, createServer as createNetServer, type Socket } from 'node:net';
 import { readTlsFiles, type TlsFiles } from '#shared/config/files.ts';
 import type { Logger } from '#shared/logging.ts';
@@ -65,7 +65,7 @@ export class ClientConnections {
   /** By the socket that requests name: the search by addresses costs a fiftieth of an answer. */
   readonly #ofSocket = new WeakMap<Socket, ClientConnection>();
 
-  add(socket: Socket) {
+  add(socket: Socket): void {
     const peer = peerOf(socket);
     const connection = { socket, requests: new Set<IncomingMessage>(), isUsed: false };
     this.#open.set(peer, connection);
@@ -75,7 +75,7 @@ export class ClientConnections {
     });
   }
 
-  begin(...[request, response]: Parameters<RequestListener>) {
+  begin(...[request, response]: Parameters<RequestListener>): void {
     if (this.isEnding) response.setHeader('connection', 'close');
     const connection = this.#ofSocket.get(request.socket) ?? this.#use(request.socket);
     if (connection === undefined) return;
@@ -83,7 +83,7 @@ export class ClientConnections {
     response.on('close', () => connection.requests.delete(request));
   }
 
-  #use(socket: Socket) {
+  #use(socket: Socket): ClientConnection | undefined {
     const connection = this.#open.get(peerOf(socket));
     if (connection === undefined) return undefined;
     connection.isUsed = true;
@@ -91,7 +91,7 @@ export class ClientConnections {
     return connection;
   }
 
-  closeIdle() {
+  closeIdle(): void {
     for (const { socket, requests, isUsed } of this.#open.values()) {
       if (isUsed && requests.size === 0) socket.destroy();
     }
@@ -101,7 +101,7 @@ export class ClientConnections {
    * Called when none is accepted any more: ends those that are idle, without a complete request in
    * time, or not read in time.
    */
-  end() {
+  end(): void {
     const began = performance.now();
     const timer = setInterval(() => {
       const ms = performance.now() - began;
@@ -200,7 +200,7 @@ export async function listenOnPort(
   return { url, close };
 }
 
-function listenByTls(handler: RequestListener, files: TlsFiles, logger: Logger) {
+function listenByTls(handler: RequestListener, files: TlsFiles, logger: Logger): TlsServer {
   let material = readTlsFiles(files);
   const server = createTlsServer(
     { ...OPTIONS, ...material, handshakeTimeout: REQUEST_TIMEOUT_MS },

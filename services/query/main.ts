@@ -17,7 +17,7 @@ await runService({
   start,
 });
 
-async function start({ config, logger, closing, ends }: ServiceProcess) {
+async function start({ config, logger, closing, ends }: ServiceProcess): Promise<void> {
   let listening: Listening | null = null;
   let wasHealthy = false;
   const signingKeys = await watchSigningKeys(config.tokens, logger);

@@ -165,7 +165,10 @@ function readsOfGenerations(
 }
 
 /** One Redis server that answers is enough: another instance would do no better. */
-function healthCheck(gates: RedisGates, { databases, readDeadline }: MongodbConnections) {
+function healthCheck(
+  gates: RedisGates,
+  { databases, readDeadline }: MongodbConnections,
+): () => Promise<boolean> {
   const admin = databases.client.db('admin');
   let running: Promise<boolean> | null = null;
   const check = async () => {

@@ -299,7 +299,7 @@ function contentAfter(stored: AccessKey | null, change: KeyChange): KeyContent |
     return {
       ...rights,
       status: change.status,
-      ...(isLast ? { widest: { scopes, secret_hashes } } : {}),
+      ...(isLast && { widest: { scopes, secret_hashes } }),
     };
   }
   return stored !== null && change.sequence === LAST_SEQUENCE ? narrowed(stored, change) : null;
@@ -336,7 +336,7 @@ function narrowed(stored: AccessKey, change: KeyChange): KeyContent | null {
   if (isSame) return null;
   return {
     ...remaining,
-    ...(Object.keys(ends).length > 0 ? { secret_expires_at: ends } : {}),
+    ...(Object.keys(ends).length > 0 && { secret_expires_at: ends }),
     widest,
   };
 }
@@ -371,7 +371,7 @@ function secretsAfter(
   const kept = Object.entries(expiry).filter(([hash]) => hashes.includes(hash));
   return {
     secret_hashes: hashes,
-    ...(kept.length > 0 ? { secret_expires_at: Object.fromEntries(kept) } : {}),
+    ...(kept.length > 0 && { secret_expires_at: Object.fromEntries(kept) }),
   };
 }
 
@@ -471,7 +471,7 @@ export async function applyQuota(
 ): Promise<StoreAccess | null> {
   return changeStore(stores, environment, storeId, cause, ({ quota: _former, ...store }) => {
     if (sequence <= (store.quota_sequence ?? -1)) return null;
-    return { ...store, ...(quota === null ? {} : { quota }), quota_sequence: sequence };
+    return { ...store, ...(quota !== null && { quota }), quota_sequence: sequence };
   });
 }
 

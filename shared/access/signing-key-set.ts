@@ -75,7 +75,7 @@ export async function parseKeySet(text: string, origin: string): Promise<Signing
       throw wrong(`key ${index + 1} has no kid of its own`);
     }
     const { nbf: _time, ...rest } = jwk;
-    set.push({ ...rest, d, kid, ...(nbf === undefined ? {} : { nbf }) });
+    set.push({ ...rest, d, kid, ...(nbf !== undefined && { nbf }) });
   }
   return set;
 }

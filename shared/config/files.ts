@@ -12,9 +12,9 @@ export interface TlsFiles {
 
 export function readTlsFiles({ caFile = null, certFile, keyFile }: TlsFiles) {
   return {
-    ...(caFile === null ? {} : { ca: readSettingFile(caFile) }),
-    ...(certFile === null ? {} : { cert: readSettingFile(certFile) }),
-    ...(keyFile === null ? {} : { key: readSettingFile(keyFile) }),
+    ...(caFile !== null && { ca: readSettingFile(caFile) }),
+    ...(certFile !== null && { cert: readSettingFile(certFile) }),
+    ...(keyFile !== null && { key: readSettingFile(keyFile) }),
   };
 }
 

@@ -195,8 +195,8 @@ const TOKEN_TIMEOUT_MS = 5_000;
 
 export function kafkaSecurity({ tls, sasl }: Config['kafka']): Pick<KafkaConfig, 'ssl' | 'sasl'> {
   return {
-    ...(tls.enabled ? { ssl: readTlsFiles(tls) } : {}),
-    ...(sasl.mechanism === null ? {} : { sasl: saslOf(sasl.mechanism, sasl) }),
+    ...(tls.enabled && { ssl: readTlsFiles(tls) }),
+    ...(sasl.mechanism !== null && { sasl: saslOf(sasl.mechanism, sasl) }),
   };
 }
 
@@ -218,7 +218,7 @@ async function fetchToken(
 ) {
   const form = new URLSearchParams({
     grant_type: 'client_credentials',
-    ...(scope === null ? {} : { scope }),
+    ...(scope !== null && { scope }),
   });
   const failed = (why: string, cause?: unknown) => unavailable(`no token for Kafka: ${why}`, cause);
   const response = await fetch(tokenUrl ?? '', {

@@ -229,7 +229,7 @@ async function decodeRecords(
         ),
         attributes,
         batch: headerBytes,
-        ...(isCut ? { valueBytes: value?.length ?? 0 } : {}),
+        ...(isCut && { valueBytes: value?.length ?? 0 }),
       });
     }
     if (reader.at !== end) throw new RangeError(`record ${index} is not as long as it says`);

@@ -289,7 +289,7 @@ export const idsOfStore = (storeId: string) => idsBelow(storeId);
 
 export function recordsOf(entity: EntityName, storeId: string) {
   // Of stores' own records there is no index by store.
-  return { store_id: storeId, ...(entity === 'store' ? { _id: idsOfStore(storeId) } : {}) };
+  return { store_id: storeId, ...(entity === 'store' && { _id: idsOfStore(storeId) }) };
 }
 
 type Index = IndexDescription & { name: string };

@@ -112,7 +112,7 @@ export function nullable(type: Schema, description?: string): Schema {
 }
 
 export function arrayOf(items: Schema, description?: string): Schema {
-  return { type: 'array', items, ...(description === undefined ? {} : { description }) };
+  return { type: 'array', items, ...(description !== undefined && { description }) };
 }
 
 export type Fields = Readonly<Record<string, Schema>>;
@@ -127,7 +127,7 @@ export function part(name: string, description: string, fields: Fields): Referen
 
 export function objectOf(properties: Fields): Schema {
   const required = Object.keys(properties);
-  return { type: 'object', ...(required.length === 0 ? {} : { required }), properties };
+  return { type: 'object', ...(required.length > 0 && { required }), properties };
 }
 
 /**

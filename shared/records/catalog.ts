@@ -157,7 +157,7 @@ export const Product = record(
     ...productFields,
     ...beforeGroups,
     ...groupsOf('In the order in which customers choose.'),
-    ...(createdAt === undefined ? {} : { created_at: createdAt }),
+    ...(createdAt !== undefined && { created_at: createdAt }),
   },
   exampleOfProduct,
 );

@@ -76,7 +76,7 @@ export class OpenTelemetry implements Tracing {
           'service.version': RELEASE.version,
           'service.instance.id': `${hostname()}/${process.pid}`,
           ...parseKeyPairsIntoRecord(settings.resource),
-          ...(settings.serviceName === null ? {} : { 'service.name': settings.serviceName }),
+          ...(settings.serviceName !== null && { 'service.name': settings.serviceName }),
         }),
       ),
       sampler: samplerOf(settings),
@@ -114,7 +114,7 @@ export class OpenTelemetry implements Tracing {
         kind: KINDS[kind],
         attributes,
         links,
-        ...(sinceMs > 0 ? { startTime: performance.now() - sinceMs } : {}),
+        ...(sinceMs > 0 && { startTime: performance.now() - sinceMs }),
       },
       parent === undefined
         ? ROOT_CONTEXT
@@ -233,7 +233,7 @@ function traceCommands(): void {
       'db.system.name': 'mongodb',
       'db.namespace': namespace.db,
       'db.operation.name': name,
-      ...(target === null ? {} : { 'db.collection.name': target }),
+      ...(target !== null && { 'db.collection.name': target }),
     });
     return traced(span, () => send.call(this, namespace, command, ...others));
   };

@@ -107,7 +107,7 @@ export async function startContainer(
       ExposedPorts: { [port]: {} },
       HostConfig: {
         PortBindings: { [port]: [{ HostIp: LOOPBACK, HostPort: String(ports[0]) }] },
-        ...(context.keepData ? { Binds: [`${volume}:${plan.dataPath}`] } : {}),
+        ...(context.keepData && { Binds: [`${volume}:${plan.dataPath}`] }),
       },
     });
     await context.guard.hold('container', container.id);

@@ -91,7 +91,7 @@ export async function startGuarded(
     detached: true,
     stdio: ['pipe', output, output],
     env: command.env ?? process.env,
-    ...(command.cwd === undefined ? {} : { cwd: command.cwd }),
+    ...(command.cwd !== undefined && { cwd: command.cwd }),
   });
   closeSync(output);
   const exited = new Promise<PartExit>((resolve, reject) => {

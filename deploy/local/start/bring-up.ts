@@ -146,6 +146,6 @@ function serviceEnvironment(
     SHUTDOWN_DELAY_MS: process.env['SHUTDOWN_DELAY_MS'] ?? '0',
     // At this level a service logs its addresses.
     LOG_LEVEL: level === 'debug' || level === 'trace' ? level : 'info',
-    ...(quota === undefined ? {} : { QUOTA_REQUESTS: String(quota), QUOTA_WINDOW_SECONDS: '60' }),
+    ...(quota !== undefined && { QUOTA_REQUESTS: String(quota), QUOTA_WINDOW_SECONDS: '60' }),
   };
 }

@@ -266,7 +266,7 @@ export function keySubject(
       secret_expires_at: ends = {},
     }) => {
       const [end] = Object.values(ends);
-      return { status, scopes, secrets, ...(end === undefined ? {} : { old_secret_ends_at: end }) };
+      return { status, scopes, secrets, ...(end !== undefined && { old_secret_ends_at: end }) };
     },
   };
 }

@@ -68,7 +68,7 @@ export const prepareCommand = () =>
         words.push(sharded > 0 ? `shards made by ${sharded} commands` : 'shards were there');
       }
       const result = { replica_set: replicaSet, topics, signing_keys: signingKeys };
-      printResult({ ...result, ...(sharded === null ? {} : { sharded }) }, words.join('\n'));
+      printResult({ ...result, ...(sharded !== null && { sharded }) }, words.join('\n'));
     });
 
 const PARTITIONS = 6;

@@ -15,7 +15,7 @@ export const setCommand = () =>
       const { requests, window } = flags;
       return change(flags, {
         requests,
-        ...(window === undefined ? {} : { window_seconds: window }),
+        ...(window !== undefined && { window_seconds: window }),
       });
     });
 

@@ -66,9 +66,9 @@ function letterFilter({ topic }: DeadLetterSource, selection: LetterSelection): 
   const { ids = [], reason, until } = selection;
   return {
     topic,
-    ...(ids.length > 0 ? { _id: { $in: [...ids] } } : {}),
-    ...(reason === undefined ? {} : { reason }),
-    ...(until === undefined ? {} : { dead_at: { $lte: until } }),
+    ...(ids.length > 0 && { _id: { $in: [...ids] } }),
+    ...(reason !== undefined && { reason }),
+    ...(until !== undefined && { dead_at: { $lte: until } }),
   };
 }
 

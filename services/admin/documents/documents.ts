@@ -242,7 +242,7 @@ function messagesOf(entity: EventEntity, action: 'changed' | 'deleted', subject 
   const headers = Object.entries(attributes).map(([name, value]) => [`ce_${name}`, value]);
   const binary = {
     ...Object.fromEntries(headers),
-    ...(isDeleted ? {} : { 'content-type': datacontenttype }),
+    ...(!isDeleted && { 'content-type': datacontenttype }),
   };
   return [
     message(type, {
@@ -284,15 +284,13 @@ function envelope(type: string, subject: Json, data: Json | undefined): Json {
   return {
     type: 'object',
     required,
-    ...(data === undefined
-      ? {}
-      : { oneOf: [{ required: ['data'] }, { required: ['data_base64'] }] }),
+    ...(data !== undefined && { oneOf: [{ required: ['data'] }, { required: ['data_base64'] }] }),
     properties: {
       ...properties,
       type: { type: 'string', const: type },
       subject,
       storeid: STORE_ID,
-      ...(data === undefined ? {} : { data, data_base64: skeleton.dataBase64 }),
+      ...(data !== undefined && { data, data_base64: skeleton.dataBase64 }),
     },
   };
 }
@@ -343,7 +341,7 @@ function jsonSchema(schema: TSchema, itself = false): Json {
     title: _title,
     ...rest
   } = schema as TSchema & { format?: string; title?: string };
-  return { ...rest, ...(format === undefined ? {} : FORMATS[format]) };
+  return { ...rest, ...(format !== undefined && FORMATS[format]) };
 }
 
 async function replaceIn(path: string, name: string, markdown: string): Promise<void> {

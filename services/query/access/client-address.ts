@@ -47,7 +47,7 @@ export function clientAddresses(
 }
 
 /** The address in an entry, which may have a port, brackets or quotes; `null` for anything else. */
-function readAddress(entry: string) {
+function readAddress(entry: string): string | null {
   const text = /^"(.*)"$/.exec(entry)?.[1] ?? entry;
   const address =
     /^\[([^\]]*)\](?::\d{1,5})?$/.exec(text)?.[1] ??
@@ -74,7 +74,7 @@ function networkOf(text: string): [ipaddr.IPv4 | ipaddr.IPv6, number] {
  * The address of a client, or its /64 network of IPv6. IPv4 as IPv6 (`::ffff:203.0.113.9`) is the
  * same address.
  */
-export function addressGroup(address: string | undefined) {
+export function addressGroup(address: string | undefined): string {
   if (address === undefined || isIP(address) === 0) return 'unknown';
   const parsed = parseAddress(address);
   if (parsed instanceof ipaddr.IPv4) return parsed.toString();

@@ -43,7 +43,7 @@ export function authenticate(
   environments: readonly string[],
   deadlineOf: (reply: FastifyReply) => WithDeadline,
 ) {
-  return async (request: FastifyRequest, reply: FastifyReply) => {
+  return async (request: FastifyRequest, reply: FastifyReply): Promise<void> => {
     const { authorization } = request.headers;
     const token = bearerToken(authorization);
     if (token === null) {
@@ -85,16 +85,16 @@ export function reauthorize(tokens: Tokens, sources: LiveAccessSources, bounded:
 }
 
 /** The same words for every reason: the reason would help an attacker. */
-function refusedToken(reason: RefusalReason, clientId?: string) {
+function refusedToken(reason: RefusalReason, clientId?: string): Refused {
   const refusal = invalidToken('the token is invalid, expired or revoked');
   return new Refused({ ...refusal, reason, ...(clientId !== undefined && { clientId }) });
 }
 
-export function requireScopes(request: FastifyRequest, required: readonly Scope[]) {
+export function requireScopes(request: FastifyRequest, required: readonly Scope[]): void {
   refuseMissing(required, callerOf(request).scopes);
 }
 
-function refuseMissing(required: readonly Scope[], scopes: readonly Scope[]) {
+function refuseMissing(required: readonly Scope[], scopes: readonly Scope[]): void {
   const missing = required.filter((scope) => !scopes.includes(scope));
   if (missing.length > 0)
     throw new Refused({ ...insufficientScope(required, missing), reason: 'scope_missing' });
@@ -120,7 +120,7 @@ const FOREIGN_SCHEME = /^(?:Token|JWT|Api-?Key|Digest|OAuth)(?=\s)/i;
  * What is wrong with a header without a bearer token, in words that a quoted string of a header may
  * hold.
  */
-export function bearerMissing(header: string | undefined) {
+export function bearerMissing(header: string | undefined): string {
   if (header === undefined || header.trim() === '') {
     return 'a bearer token is required: Authorization: Bearer <access_token>, from POST /api/auth/token/';
   }
@@ -231,7 +231,7 @@ async function putBack(
   { master }: Permit,
   { clientId, environment, storeId }: TokenClaims,
   bounded: WithDeadline,
-) {
+): Promise<void> {
   const [key, store] = await bounded((signal) =>
     Promise.all([
       control.keys.findOne({ _id: clientId, environment, store_id: storeId }, { signal }),

@@ -11,6 +11,7 @@ import {
   findPending,
   heartbeatKey,
   newReconciliation,
+  type PendingAccess,
   publishPending,
   reconcileAccess,
 } from '#shared/access/grants.ts';
@@ -103,7 +104,7 @@ export class RedisGate {
     if (redis.status === 'ready') this.#connected();
   }
 
-  get isOpen() {
+  get isOpen(): boolean {
     return this.#permit !== null;
   }
 
@@ -116,7 +117,7 @@ export class RedisGate {
     return this.#permit;
   }
 
-  async stop() {
+  async stop(): Promise<void> {
     const { redis } = this.#options.master;
     redis.off('ready', this.#connected);
     redis.off('close', this.#disconnected);
@@ -135,13 +136,13 @@ export class RedisGate {
     this.#shut();
   };
 
-  #shut() {
+  #shut(): void {
     this.#permit = null;
     this.#options.changed();
   }
 
   /** Opens the gate for a connection, and watches it for as long as that lasts. */
-  async #watch() {
+  async #watch(): Promise<number> {
     const signal = this.#connection?.signal;
     if (signal === undefined || signal.aborted) return INSPECT_MS;
     try {
@@ -155,7 +156,7 @@ export class RedisGate {
     return this.#permit === null ? RETRY_MS : INSPECT_MS;
   }
 
-  async #open(signal: AbortSignal) {
+  async #open(signal: AbortSignal): Promise<void> {
     const { master, prefix, control } = this.#options;
     await this.#inspect();
     // A former primary cannot answer this. So the reads that follow see every acknowledged write.
@@ -177,7 +178,7 @@ export class RedisGate {
     this.#options.changed();
   }
 
-  async #inspectOpen(signal: AbortSignal) {
+  async #inspectOpen(signal: AbortSignal): Promise<void> {
     const { master, prefix } = this.#options;
     // Both run at the same time, so that the idle process wakes up once.
     const pending = this.#findPending();
@@ -198,7 +199,7 @@ export class RedisGate {
    * Writes the next heartbeat.
    * @returns whether the server is the same as before and has lost nothing.
    */
-  async #inspect() {
+  async #inspect(): Promise<boolean> {
     const { redis, slots } = this.#options.master;
     // In this order: an identity that is read after the write shows every change before it.
     const [, server] = await Promise.all([this.#bumpCounter(), describeRedis(redis, slots)]);
@@ -213,7 +214,7 @@ export class RedisGate {
     return isIntact;
   }
 
-  async #bumpCounter() {
+  async #bumpCounter(): Promise<void> {
     this.#number += 1;
     const number = this.#number;
     const before = await this.#options.master.redis.set(
@@ -227,7 +228,7 @@ export class RedisGate {
     this.#confirmed = number;
   }
 
-  async #reconcile(signal: AbortSignal) {
+  async #reconcile(signal: AbortSignal): Promise<void> {
     const { logger, metrics } = this.#options;
     const startedAt = performance.now();
     const found = newReconciliation();
@@ -252,12 +253,12 @@ export class RedisGate {
     );
   }
 
-  #findPending() {
+  #findPending(): Promise<PendingAccess> {
     const { control, environments } = this.#options;
     return this.#bounded((signal) => findPending(control, environments, signal));
   }
 
-  #requireSuitable(server: RedisServer) {
+  #requireSuitable(server: RedisServer): void {
     if (!server.isPrimary) throw unavailable('Redis is a replica: it cannot be written to');
     const problem = evictionProblem(server);
     if (problem !== null && problem !== this.#loggedProblem)
@@ -288,7 +289,7 @@ export class RedisGates {
    * Resolves after the first attempt to open each gate whose server is connected, successful or
    * not.
    */
-  async firstAttempts() {
+  async firstAttempts(): Promise<void> {
     const reached = [...this.#gates].filter(([{ redis }]) => redis.status === 'ready');
     await Promise.all(reached.map(([, { firstAttempt }]) => firstAttempt));
   }
@@ -304,12 +305,12 @@ export class RedisGates {
     return [...this.#gates].flatMap(([{ redis }, { isOpen }]) => (isOpen ? [redis.ping()] : []));
   }
 
-  async stop() {
+  async stop(): Promise<void> {
     await Promise.all([...this.#gates.values()].map((gate) => gate.stop()));
   }
 
   /** A master whose slots changed is a new object with a new gate: its content is unknown. */
-  #follow() {
+  #follow(): void {
     const before = this.#gates;
     const gateOf = (master: RedisMaster) =>
       before.get(master) ??
@@ -319,7 +320,7 @@ export class RedisGates {
     this.#updateMetric();
   }
 
-  #updateMetric() {
+  #updateMetric(): void {
     const areOpen = [...this.#gates.values()].every(({ isOpen }) => isOpen);
     this.#options.metrics.redisGateOpen.set(this.#masters.isWhole() && areOpen ? 1 : 0);
   }

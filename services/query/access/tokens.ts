@@ -53,7 +53,7 @@ export function createTokens(keys: SigningKeys, settings: Config['tokens']) {
      * Called when a verified token passes. One that Redis refuses is forgotten: it must not take a
      * place in its store's share.
      */
-    remember(token: string, claims: TokenClaims) {
+    remember(token: string, claims: TokenClaims): void {
       if (verifiedBy.get(claims) === keys.verifying && verifiedWith === keys.verifying)
         cache.set(token, claims);
     },
@@ -104,7 +104,7 @@ export function createTokens(keys: SigningKeys, settings: Config['tokens']) {
 }
 
 /** Rejects non-canonical base64url, which jose accepts: the last character has unused bits. */
-function isCanonical(token: string) {
+function isCanonical(token: string): boolean {
   return token
     .split('.')
     .every((part) => Buffer.from(part, 'base64url').toString('base64url') === part);
@@ -114,7 +114,7 @@ async function verifySignature(
   token: string,
   verifying: SigningKeys['verifying'],
   settings: Config['tokens'],
-) {
+): Promise<TokenClaims | null> {
   try {
     const { payload } = await jwtVerify(
       token,
@@ -172,7 +172,7 @@ async function verifySignature(
 }
 
 /** Rejects lifetimes that we never issue. A token with times in milliseconds would never expire. */
-function isLifetime(issuedAt: unknown, expiresAt: unknown) {
+function isLifetime(issuedAt: unknown, expiresAt: unknown): boolean {
   if (!Number.isSafeInteger(issuedAt) || !Number.isSafeInteger(expiresAt)) return false;
   const seconds = Number(expiresAt) - Number(issuedAt);
   return seconds > 0 && seconds <= MAX_LIFETIME_SECONDS;
@@ -195,7 +195,10 @@ export async function loadSigningKeys(settings: Config['tokens']): Promise<Signi
   return importKeys(await readKeySet(settings), settings);
 }
 
-async function readKeySet({ signingKeys, signingKeysFile: file }: Config['tokens']) {
+async function readKeySet({
+  signingKeys,
+  signingKeysFile: file,
+}: Config['tokens']): Promise<string> {
   if (file !== null) {
     return readFile(file, 'utf8').catch((cause: unknown) => {
       throw new StoreDataError('config_invalid', `SIGNING_KEYS_FILE cannot be read: ${file}`, {
@@ -212,7 +215,10 @@ async function readKeySet({ signingKeys, signingKeysFile: file }: Config['tokens
 }
 
 /** @throws {StoreDataError} `config_invalid`, without quoting a key. */
-async function importKeys(text: string, { signingKeysFile }: Config['tokens']) {
+async function importKeys(
+  text: string,
+  { signingKeysFile }: Config['tokens'],
+): Promise<SigningKeys> {
   const origin = signingKeysFile === null ? 'SIGNING_KEYS' : 'SIGNING_KEYS_FILE';
   const verifying = new Map<string, CryptoKey>();
   const keys: { kid: string; key: CryptoKey; nbf: number }[] = [];

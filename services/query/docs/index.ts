@@ -91,7 +91,7 @@ function pageRoute(path: string, handler: Route['handler']): Route {
 }
 
 /** Makes something on first use and keeps it. After a failure the next use tries again. */
-function retriedLazily<T>(make: () => Promise<T>) {
+function retriedLazily<T>(make: () => Promise<T>): () => Promise<T> {
   let made: Promise<T> | null = null;
   return () =>
     (made ??= make().catch((error: unknown) => {
@@ -107,7 +107,7 @@ const MAX_SCRIPT_BYTES = 16 * 1_048_576;
  * Takes Scalar's script out of its package, in a process of its own: its import takes 0.3 s and 50
  * MB of memory for ever.
  */
-async function makeReferenceScript() {
+async function makeReferenceScript(): Promise<{ content: StaticContent; version: string }> {
   const options = { env: {}, encoding: 'buffer', maxBuffer: MAX_SCRIPT_BYTES } as const;
   const { stdout: gzipped } = await promisify(execFile)(
     process.execPath,
@@ -119,7 +119,7 @@ async function makeReferenceScript() {
   return { content, version: sha256.slice(0, 16) };
 }
 
-function referencePage(version: string) {
+function referencePage(version: string): string {
   return page({
     title: 'Store Data API',
     part: 'reference',
@@ -169,7 +169,7 @@ interface Page {
   body: string;
 }
 
-function page({ title, part, head, body }: Page) {
+function page({ title, part, head, body }: Page): string {
   const links = PARTS.map(([name, text, address]) => {
     const current = name === part ? ' aria-current="true"' : '';
     return `<a href="${address}"${current}>${text}</a>`;
@@ -194,7 +194,7 @@ ${body}
 `;
 }
 
-function escape(text: string) {
+function escape(text: string): string {
   return text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('"', '&quot;');
 }
 
@@ -202,13 +202,13 @@ const FOLDER = join(import.meta.dirname, '../../../docs/guides');
 const INDEX = 'README.md';
 const LINK = /^([\w-]+\.md)?(#.*)?$/;
 
-function guideFiles() {
+function guideFiles(): { file: string; path: string }[] {
   return readdirSync(FOLDER).map((file) => ({ file, path: pathOf(file) }));
 }
 
 const read = (file: string) => readFileSync(join(FOLDER, file), 'utf8');
 
-function guidePage(file: string) {
+function guidePage(file: string): string {
   const markdown = read(file);
   const title = /^# (.+)$/m.exec(markdown)?.[1] ?? file;
   const list = [...read(INDEX).matchAll(/^- \[([^\]]+)\]\(([\w-]+\.md)\)/gm)].map(
@@ -226,12 +226,12 @@ function guidePage(file: string) {
   });
 }
 
-function pathOf(file: string) {
+function pathOf(file: string): string {
   return file === INDEX ? GUIDES_PATH : `${GUIDES_PATH}/${file.replace(/\.md$/, '')}`;
 }
 
 /** The sections of all guides, for the search. Each error code has one. */
-function searchIndex() {
+function searchIndex(): object[] {
   return guideFiles().flatMap(({ file, path }) => {
     const sections = [...read(file).matchAll(/^#+ (.+)$([^]*?)(?=^#+ .|(?![^]))/gm)];
     const guide = sections[0]?.[1];
@@ -258,7 +258,7 @@ const MARKED = new Marked({
   },
 });
 
-function anchorOf(heading: string) {
+function anchorOf(heading: string): string {
   return heading
     .toLowerCase()
     .replaceAll(/[^\p{L}\p{N}\s_-]/gu, '')

@@ -145,6 +145,6 @@ export async function sendBody(reply: FastifyReply, body: Body): Promise<Fastify
   );
 }
 
-function sendNotModified(reply: FastifyReply, etag: string) {
+function sendNotModified(reply: FastifyReply, etag: string): FastifyReply {
   return reply.code(304).headers({ etag, vary: 'accept-encoding' }).send();
 }

@@ -42,11 +42,11 @@ const BYTES = 1 + CHECK_BYTES + GENERATION_BYTES + EPOCH_BYTES + 3 * POSITION_BY
 const NO_EPOCH = Buffer.alloc(EPOCH_BYTES);
 
 /** How cursors name a generation, from its marker's id. */
-export function generationMark(markerId: string) {
+export function generationMark(markerId: string): string {
   return hash('sha256', markerId, 'buffer').toString('base64url', 0, GENERATION_BYTES);
 }
 
-export function encodeCursor(scope: CursorScope, cursor: Cursor) {
+export function encodeCursor(scope: CursorScope, cursor: Cursor): string {
   const bytes = Buffer.alloc(BYTES);
   let at = bytes.writeUInt8(VERSION) + CHECK_BYTES;
   at += Buffer.from(cursor.generation, 'base64url').copy(bytes, at);
@@ -85,7 +85,7 @@ export function decodeCursor(scope: CursorScope, text: string): Cursor | null {
   };
 }
 
-function checkOf({ environment, storeId, feed }: CursorScope, bytes: Buffer) {
+function checkOf({ environment, storeId, feed }: CursorScope, bytes: Buffer): Buffer {
   // Neither environments nor ids hold a slash.
   const scope = Buffer.from(`${environment}/${storeId}/${feed}/`);
   const content = Buffer.concat([scope, bytes.subarray(1 + CHECK_BYTES)]);

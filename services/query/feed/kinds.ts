@@ -85,7 +85,7 @@ export const FEED_KINDS: Readonly<Record<EntityName, FeedKind>> = {
 export const ALL_KINDS = Object.keys(FEED_KINDS) as readonly EntityName[];
 
 /** The kind's name in paths, parameters and entries. */
-export function nameOfKind(entity: EntityName) {
+export function nameOfKind(entity: EntityName): string {
   return entity.replace('_', '-');
 }
 
@@ -146,7 +146,7 @@ function exampleOf(kind: EntityName) {
   return { kind: nameOfKind(kind), id: example.id ?? '', deleted: false, record: example };
 }
 
-function changeOf(kind: EntityName) {
+function changeOf(kind: EntityName): Reference {
   const { summary, whole } = FEED_KINDS[kind];
   const isSame = summary === whole;
   return part(`${summary[COMPONENT].name}Change`, 'The newest state of a record that changed.', {
@@ -165,7 +165,7 @@ function changeOf(kind: EntityName) {
   });
 }
 
-function envelope(title: string, change: Schema, results: readonly object[]) {
+function envelope(title: string, change: Schema, results: readonly object[]): Reference {
   return record(
     title,
     'Records that changed, each at its newest state, in the order in which their last changes took effect here.',

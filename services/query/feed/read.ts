@@ -112,7 +112,7 @@ export async function readChanges(
 }
 
 /** Reads until the start and the kinds agree with the stamp of the same snapshot. */
-async function readFirst(wanted: Wanted) {
+async function readFirst(wanted: Wanted): Promise<{ first: Chunk; start: Start }> {
   const { changes, request } = wanted;
   const { feed, after, pageSize } = request;
   let start = startAt(after, changes.mark);
@@ -154,13 +154,17 @@ async function readChunk(
  * The kinds of a feed with changes after a position: the others need no read. A single kind is
  * always read.
  */
-function movedKinds({ kinds }: Feed, positions: Stamp['positions'], position: number) {
+function movedKinds(
+  { kinds }: Feed,
+  positions: Stamp['positions'],
+  position: number,
+): Feed['kinds'] {
   if (position === Infinity) return [];
   if (kinds.length === 1 || positions === undefined) return kinds;
   return kinds.filter((kind) => (positions[kind] ?? 0) > position);
 }
 
-function hintOf({ changes, hintKey }: Wanted) {
+function hintOf({ changes, hintKey }: Wanted): FeedHint {
   return changes.hints.get(hintKey) ?? UNKNOWN;
 }
 
@@ -170,7 +174,7 @@ function updateHint(
   page: PageBuilder,
   { stamp, rows, reached }: Chunk,
   from: number,
-) {
+): void {
   if (stamp === null || from === Infinity) return;
   const before = hintOf(wanted);
   const width = Math.min(reached, stamp.position ?? 0) - from;
@@ -182,7 +186,7 @@ function updateHint(
   });
 }
 
-function rowsOfChunk(wanted: Wanted, bytesBefore: number, chunkBytes: number) {
+function rowsOfChunk(wanted: Wanted, bytesBefore: number, chunkBytes: number): number {
   const bytes = Math.min(chunkBytes, MAX_PAGE_BYTES - bytesBefore);
   return Math.min(Math.max(Math.floor(bytes / hintOf(wanted).bytes), 0) + 1, CHUNK_ROWS);
 }
@@ -191,7 +195,7 @@ function rowsOfChunk(wanted: Wanted, bytesBefore: number, chunkBytes: number) {
  * Where a read of several kinds ends; without an end each kind would bring a whole page. Nearly
  * always enough changes lie before it: it is two standard deviations beyond the average.
  */
-function windowEnd(wanted: Wanted, kinds: Feed['kinds'], from: number, limit: number) {
+function windowEnd(wanted: Wanted, kinds: Feed['kinds'], from: number, limit: number): number {
   const { density } = hintOf(wanted);
   if (kinds.length <= 1 || density === 0) return Infinity;
   return from + Math.ceil((limit + 2 * Math.sqrt(limit * (1 - density))) / density);
@@ -214,7 +218,7 @@ class PageBuilder {
   }
 
   /** Adds changes until it is full. */
-  add(rows: readonly ChangeRow[]) {
+  add(rows: readonly ChangeRow[]): void {
     const { feed, pageSize } = this.#request;
     for (const row of rows) {
       this.more = this.count >= pageSize || this.bytes >= MAX_PAGE_BYTES;
@@ -240,7 +244,7 @@ function finishPage(
   { skipDeletionsUpTo }: Start,
   stamp: Stamp | null,
   page: PageBuilder,
-) {
+): ChangesPage {
   const snapshotPosition = stamp?.position ?? 0;
   const next: Cursor = {
     generation: changes.mark,
@@ -259,7 +263,7 @@ function finishPage(
 const BEFORE_ID = '{"id":"';
 
 /** Ids need no escaping in JSON. */
-function entryOf(row: ChangeRow, { records }: Feed, offset: string) {
+function entryOf(row: ChangeRow, { records }: Feed, offset: string): string {
   const { _id, kind, summary, offset: madeFor, erased } = row;
   const beginning = `{"kind":"${nameOfKind(kind)}",`;
   if (madeFor === undefined) {

@@ -137,7 +137,7 @@ export class SharedChanges {
    * Ends a read of several kinds with its last change: otherwise each kind would bring as many as
    * the limit, and most would be read again. Finds it in the indexes.
    */
-  async #narrowed(request: ChunkRequest) {
+  async #narrowed(request: ChunkRequest): Promise<ChunkRequest> {
     if (request.kinds.length < 2) return request;
     const stages = stagesOf(request, [], () => [{ $project: { _id: 0, feed_position: 1 } }]);
     const [found] = await readSnapshot<Row>(this.#source, STAMPS, stages);
@@ -145,7 +145,7 @@ export class SharedChanges {
     return { ...request, upTo: rows[request.limit - 1]?.feed_position ?? reached };
   }
 
-  async #readOnce(requests: readonly ChunkRequest[]) {
+  async #readOnce(requests: readonly ChunkRequest[]): Promise<(Chunk | undefined)[]> {
     const stages = requests.map((request, number) =>
       stagesOf(request, requests.length > 1 ? [{ $set: { request: { $literal: number } } }] : []),
     );
@@ -166,7 +166,11 @@ export class SharedChanges {
  * The stages of one request. Rows come as arrays in one document: separate rows would take 1.5
  * times as long.
  */
-function stagesOf(request: ChunkRequest, tag: Document[], shown: typeof shownOf = shownOf) {
+function stagesOf(
+  request: ChunkRequest,
+  tag: Document[],
+  shown: typeof shownOf = shownOf,
+): Document[] {
   const { storeId, kinds, lastDelivered, skipDeletionsUpTo, upTo, limit } = request;
   const end = upTo === Infinity ? {} : { $lte: upTo };
   const page = (match: Document, after: number): Document[] => [
@@ -203,11 +207,11 @@ function stagesOf(request: ChunkRequest, tag: Document[], shown: typeof shownOf 
   ];
 }
 
-function lookup(from: string, pipeline: Document[], name: string) {
+function lookup(from: string, pipeline: Document[], name: string): Document {
   return { $lookup: { from, pipeline, as: `read.${name}` } };
 }
 
-function shownOf(kind: EntityName, { feed, redactErased }: ChunkRequest) {
+function shownOf(kind: EntityName, { feed, redactErased }: ChunkRequest): Document[] {
   const { parts } = FEED_KINDS[kind];
   const fields = feed.records === 'whole' && parts !== undefined ? parts.fields : ['summary'];
   const shown = {
@@ -223,7 +227,7 @@ function shownOf(kind: EntityName, { feed, redactErased }: ChunkRequest) {
 function chunkOf(
   { kinds, limit, upTo }: ChunkRequest,
   { deletions = [], ...records }: Row['read'] & object,
-) {
+): Pick<Chunk, 'rows' | 'reached'> {
   for (const row of deletions) row.kind = row._id.slice(0, row._id.indexOf('/')) as EntityName;
   const lists = [deletions];
   for (const kind of kinds) {

@@ -86,24 +86,24 @@ export class Watch {
     return waiter;
   }
 
-  leave(waiter: Waiter) {
+  leave(waiter: Waiter): void {
     const waiters = this.#stores.get(waiter.storeId);
     waiters?.delete(waiter);
     if (waiters?.size === 0) this.#stores.delete(waiter.storeId);
   }
 
-  end() {
+  end(): void {
     for (const waiters of this.#stores.values()) for (const waiter of waiters) waiter.end();
   }
 
   /** Ends all waits and the polling. */
-  async stop() {
+  async stop(): Promise<void> {
     this.end();
     await this.#polling.stop();
   }
 
   /** Polls while there are waiters. @returns when to poll again. */
-  async #poll() {
+  async #poll(): Promise<number> {
     if (this.#stores.size === 0) {
       // Reset, or the next waiter would miss changes made while there was no polling.
       this.#ends.clear();
@@ -122,7 +122,7 @@ export class Watch {
     return Math.max(interval - (now - began), BUSY_POLL_MS / 2);
   }
 
-  async #pollOnce(began: number) {
+  async #pollOnce(began: number): Promise<void> {
     const { generation, withDeadline } = this.#options;
     const stamps = stampsIn(generation.db);
     const isTurn = began - this.#turnAt >= POLL_MS;
@@ -164,7 +164,7 @@ export class Watch {
   }
 
   /** Polls new partitions from their checkpoint on, and those that a restored database set back. */
-  async #readCheckpoints() {
+  async #readCheckpoints(): Promise<void> {
     const { generation, withDeadline } = this.#options;
     const checkpoints = generation.db.collection<{ partition: number; position: number }>(
       CHECKPOINTS,
@@ -181,7 +181,7 @@ export class Watch {
   }
 
   /** The stores to read now. After the last one a new round begins. */
-  #inTurn(most: number) {
+  #inTurn(most: number): string[] {
     this.#round ??= this.#stores.keys();
     const turn = [...this.#round.take(most)];
     if (turn.length < most) this.#round = null;
@@ -212,7 +212,7 @@ export class Waiter {
    * Resolves when the store has changes that are not known, or the wait is over.
    * @param known `null` if the store could not be read: then the next poll of the store resolves it.
    */
-  waitForNews(known: Known | null) {
+  waitForNews(known: Known | null): Promise<void> {
     return new Promise<void>((resolve) => {
       this.#waiting = { known, resolve };
       if (this.isOver || (known !== null && this.#isNews(known))) this.#resolve();
@@ -220,7 +220,7 @@ export class Waiter {
   }
 
   /** Takes a polled state of the store. @returns whether it ends the wait. */
-  receive(shown: Shown) {
+  receive(shown: Shown): boolean {
     this.#shown = shown;
     const known = this.#waiting?.known;
     const isNews = known === null || (known !== undefined && this.#isNews(known));
@@ -232,12 +232,12 @@ export class Waiter {
    * Called after each poll of the store. Without a stamp, as after an erasure, nothing is known of
    * it.
    */
-  polled(hasStamp: boolean) {
+  polled(hasStamp: boolean): void {
     if (!hasStamp) this.#shown = null;
     if (this.#waiting?.known === null) this.#resolve();
   }
 
-  end() {
+  end(): void {
     this.isOver = true;
     this.#resolve();
   }
@@ -246,7 +246,7 @@ export class Waiter {
    * With another epoch, positions may repeat: another process gives them, or the database was
    * restored.
    */
-  #isNews({ position, epochs }: Known) {
+  #isNews({ position, epochs }: Known): boolean {
     if (this.#shown === null) return false;
     const { positions } = this.#shown;
     return (
@@ -255,7 +255,7 @@ export class Waiter {
     );
   }
 
-  #resolve() {
+  #resolve(): void {
     this.#waiting?.resolve();
     this.#waiting = null;
   }

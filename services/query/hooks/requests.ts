@@ -19,7 +19,7 @@ import {
 import { classify, pathOf, sendRefusal } from '../responses/send.ts';
 import { activeSpan, type Tracing, within } from '#shared/tracing.ts';
 
-export function refuseOthers(app: FastifyInstance) {
+export function refuseOthers(app: FastifyInstance): void {
   const { logger } = app.services;
   app.decorateRequest('caller', null);
   app.decorateRequest('clientId', null);
@@ -82,7 +82,7 @@ const HOST = /^(?:\[[0-9A-Fa-f:.]+\]|[\w.~!$&'()*+,;=%-]*)(?::\d*)?$/;
  * (RFC 9112 section 3.2); Node's own refusal has no body. Node takes the first of a repeated
  * header, a proxy may check the last. One server cuts the target at a `#`, another does not.
  */
-function ambiguityOf({ url, httpVersion, headers, rawHeaders }: IncomingMessage) {
+function ambiguityOf({ url, httpVersion, headers, rawHeaders }: IncomingMessage): string | null {
   if (url?.includes('#')) return 'the request target holds a #: encode it as %23';
   const repeated = repeatedHeader(rawHeaders);
   if (repeated !== null) return `the header ${repeated} must come once`;
@@ -92,7 +92,7 @@ function ambiguityOf({ url, httpVersion, headers, rawHeaders }: IncomingMessage)
 }
 
 /** @param rawHeaders names and values alternate. */
-function repeatedHeader(rawHeaders: readonly string[]) {
+function repeatedHeader(rawHeaders: readonly string[]): string | null {
   const seen = new Set<string>();
   for (let at = 0; at < rawHeaders.length; at += 2) {
     const name = rawHeaders[at]?.toLowerCase() ?? '';
@@ -109,7 +109,7 @@ function repeatedHeader(rawHeaders: readonly string[]) {
 const METHODS = new Set(['GET', 'HEAD', 'POST']);
 
 /** Called first, so that a request's span includes the work of all other hooks. */
-export function observeRequests(app: FastifyInstance, tracing: Tracing | null) {
+export function observeRequests(app: FastifyInstance, tracing: Tracing | null): void {
   app.decorateRequest('admitted', null);
   app.decorateRequest('span', null);
   app.decorateRequest('heldMilliseconds', 0);
@@ -157,7 +157,7 @@ export function observeRequests(app: FastifyInstance, tracing: Tracing | null) {
 }
 
 /** A request that is refused for overload has no span. */
-function traceRequests(app: FastifyInstance, tracing: Tracing) {
+function traceRequests(app: FastifyInstance, tracing: Tracing): void {
   const { config } = app.services;
   const isRoot = !config.query.trustTraceparent;
   app.addHook('onRequest', (request, _reply, done) => {

@@ -15,7 +15,7 @@ import {
   oneOf,
   type Stamp,
 } from '#shared/read-models/collections.ts';
-import type { CategoryGroup } from '../read/caches.ts';
+import type { CategoryGroup, Layout } from '../read/caches.ts';
 import { type PageRequest, type PageRow, segmentsOf, shownOf, skippedBy } from '../read/page.ts';
 import { limitsOnly, type ListStrategy } from './request.ts';
 import { readStamp, readPipelines, type View } from '../read/shared-reads.ts';
@@ -125,7 +125,7 @@ async function readPage(
   groups: readonly CategoryGroup[],
   request: PageRequest,
   filter?: Document,
-) {
+): Promise<PageRow[]> {
   const segments = segmentPipelines(view.storeId, groups, request, filter);
   const pipelines = segments.pipelines.map((stages) => [...stages, ...shownOf(view, 'product')]);
   return pipelines.length === 0
@@ -142,7 +142,7 @@ function segmentPipelines(
   groups: readonly CategoryGroup[],
   request: PageRequest,
   filter?: Document,
-) {
+): { pipelines: Document[][]; keys: number } {
   let keys = 0;
   const pipelines = segmentsOf(groups, skippedBy(request), request.pageSize).map(
     ({ part, skip, limit }) => {
@@ -162,11 +162,18 @@ function segmentPipelines(
 type CategoryRow = { category: true } & Pick<CategoryDocument, '_id' | 'position'>;
 type Row = CategoryRow | Pick<CategoryProducts, '_id' | 'products'> | Stamp;
 
+interface ReadLayout {
+  layout: Layout;
+  /** By the document id of the category. */
+  positions: ReadonlyMap<string, number>;
+  stamp: Stamp | null;
+}
+
 /**
  * Reads the layout and the stamp of one snapshot in batches: a hundred thousand categories in a
  * single read would take too long.
  */
-async function readLayout(reads: SnapshotReads, storeId: string) {
+async function readLayout(reads: SnapshotReads, storeId: string): Promise<ReadLayout> {
   const pipelineOfCounts = [
     { $match: { _id: idsOfStore(storeId) } },
     { $project: { products: 1 } },
@@ -182,7 +189,6 @@ async function readLayout(reads: SnapshotReads, storeId: string) {
     ],
     'by_position',
   );
-  // By the document ids of categories.
   const positions = new Map<string, number>();
   const products = new Map<string, number>();
   let stamp: Stamp | null = null;
@@ -202,7 +208,7 @@ function groupsOf(
   storeId: string,
   positions: ReadonlyMap<string, number>,
   products: ReadonlyMap<string, number>,
-) {
+): CategoryGroup[] {
   const prefix = documentId(storeId, '');
   const groups = new Map<number, CategoryGroup>();
   for (const [id, count] of products) {

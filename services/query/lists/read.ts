@@ -75,7 +75,7 @@ async function* portionsOf(
  * Bounds of time are local: the page is read with the last known offset, and again if the snapshot
  * has another.
  */
-async function readPage(view: View, request: ListRequest) {
+async function readPage(view: View, request: ListRequest): Promise<CountedPage> {
   let stamp = lastStamp(view, view.storeId);
   for (;;) {
     const query = queryOf(request, view.storeId, stamp);
@@ -87,7 +87,7 @@ async function readPage(view: View, request: ListRequest) {
   }
 }
 
-async function tryStrategies(view: View, query: ListQuery) {
+async function tryStrategies(view: View, query: ListQuery): Promise<CountedPage> {
   for (const { isCheap, suits, read } of query.list.strategies) {
     if (!suits(query)) continue;
     const page = isCheap

@@ -99,7 +99,7 @@ export function queryOf(request: ListRequest, storeId: string, stamp: Stamp | nu
 }
 
 /** Whether a request limits nothing but this. */
-export function limitsOnly({ conditions }: ListQuery, ...allowed: Condition[]) {
+export function limitsOnly({ conditions }: ListQuery, ...allowed: Condition[]): boolean {
   return Object.keys(conditions).every((condition) => allowed.some((one) => one === condition));
 }
 

@@ -18,7 +18,7 @@ import { forgetStamp, readSnapshot, type Source } from '../read/snapshot.ts';
 import { type List, limitsOnly, type ListQuery, type ListStrategy } from './request.ts';
 
 /** The index in the order of the list that finds its facets. */
-export function indexOf({ list: { index, facetIndex = index }, facets }: ListQuery) {
+export function indexOf({ list: { index, facetIndex = index }, facets }: ListQuery): string {
   return facets === null ? index : facetIndex;
 }
 
@@ -30,7 +30,7 @@ export function rankedOf(query: ListQuery): RankedRequest {
 }
 
 /** Whether the store is known to be too small for a tree. */
-export function isSmall({ list: { tree }, stamp }: ListQuery) {
+export function isSmall({ list: { tree }, stamp }: ListQuery): boolean {
   return tree !== undefined && stamp !== null && stamp.ranks?.[tree.name]?.levels === undefined;
 }
 
@@ -60,7 +60,7 @@ async function readFirstPages(
   { entity, sort }: List,
   pageSize: number,
   storeIds: readonly string[],
-) {
+): Promise<(CountedPage | undefined)[]> {
   const lookup = {
     from: COLLECTIONS[entity],
     localField: '_id',
@@ -132,7 +132,7 @@ export const rankTree: ListStrategy = {
 };
 
 /** Whether it asks for a range of the rank tree, of some facets, in a store that may have one. */
-function isRange(query: ListQuery) {
+function isRange(query: ListQuery): boolean {
   const { tree, creation } = query.list;
   return limitsOnly(query, 'facets', tree === creation ? 'created' : 'facets') && !isSmall(query);
 }

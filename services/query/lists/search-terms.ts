@@ -38,6 +38,6 @@ export function searchFilter({ name, digits, key }: SearchTerms): Document {
 }
 
 /** A pattern that matches a text as it is. */
-function escapePattern(text: string) {
+function escapePattern(text: string): string {
   return text.replaceAll(/[\\^$.|?*+()[\]{}]/g, String.raw`\$&`);
 }

@@ -57,7 +57,10 @@ export const searchLeaves: ListStrategy = {
   },
 };
 
-function readSearches(source: Source, searches: readonly Search[]) {
+function readSearches(
+  source: Source,
+  searches: readonly Search[],
+): Promise<(CountedPage | undefined)[]> {
   return inSnapshot(source, async ({ read }) => {
     const { leaves, stamps } = await findLeaves(read, searches);
     const found = searches.flatMap((search, of) => {
@@ -116,7 +119,11 @@ function readSearches(source: Source, searches: readonly Search[]) {
 }
 
 /** The customers from the beginning of a leaf that match a filter, in order. */
-function fromLeaf({ storeId }: Search, { boundary }: SearchedLeaf, filter: Document = {}) {
+function fromLeaf(
+  { storeId }: Search,
+  { boundary }: SearchedLeaf,
+  filter: Document = {},
+): Document[] {
   const { keyField } = RANK_TREES.customer;
   return [
     { $match: { store_id: storeId, [keyField]: { $gte: boundary }, ...filter } },
@@ -129,7 +136,7 @@ async function readInLeaves<T extends { of: number }>(
   read: ReadInSnapshot,
   pipelines: readonly Document[][],
   shownWith: (of: object) => Document[],
-) {
+): Promise<T[]> {
   if (pipelines.length === 0) return [];
   const { collection, keyIndex } = RANK_TREES.customer;
   const marked = pipelines.map((pipeline, of) => [
@@ -152,7 +159,10 @@ interface SearchedLeaf {
 }
 
 /** The leaves with matches, in order, and the stores' stamps. */
-async function findLeaves(read: ReadInSnapshot, searches: readonly Search[]) {
+async function findLeaves(
+  read: ReadInSnapshot,
+  searches: readonly Search[],
+): Promise<{ leaves: SearchedLeaf[]; stamps: ReadonlyMap<string, Stamp> }> {
   type Row = { of: number; at: string; total: number; names: number; numbers: number };
   const pipelines = searches.map(({ storeId, terms: { name, digits, key } }, of) => {
     const found: Document[] = [];
@@ -195,7 +205,7 @@ async function findLeaves(read: ReadInSnapshot, searches: readonly Search[]) {
 }
 
 /** Whether a text holds a term. A regular expression takes three times as long (decision 0018). */
-function holds(text: string, term: string) {
+function holds(text: string, term: string): Document {
   return { $gte: [{ $indexOfBytes: [text, { $literal: term }] }, 0] };
 }
 
@@ -204,7 +214,7 @@ function holds(text: string, term: string) {
  * the parts after an occurrence, exactly one for each such piece holds a NUL, the part after its
  * last occurrence.
  */
-function piecesWith(text: string, term: string) {
+function piecesWith(text: string, term: string): Document {
   const behind = { $slice: [{ $split: [text, { $literal: term }] }, 1, MAX_PARTS] };
   return {
     $size: { $filter: { input: behind, cond: { $ne: [{ $indexOfBytes: ['$$this', '\0'] }, -1] } } },

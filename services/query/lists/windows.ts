@@ -124,7 +124,11 @@ export const updatedInLong: ListStrategy = {
   read: (view, query) => inSnapshot(view, ({ read }) => readLongWindow(read, view, query)),
 };
 
-async function readLongWindow(read: ReadInSnapshot, view: View, query: ListQuery) {
+async function readLongWindow(
+  read: ReadInSnapshot,
+  view: View,
+  query: ListQuery,
+): Promise<CountedPage> {
   const { match, conditions } = query;
   const ranked = rankedOf(query);
   const { tree } = ranked;
@@ -173,7 +177,11 @@ export const createdByName: ListStrategy = {
   read: (view, query) => inSnapshot(view, ({ read }) => readCreatedByName(read, view, query)),
 };
 
-async function readCreatedByName(read: ReadInSnapshot, view: View, query: ListQuery) {
+async function readCreatedByName(
+  read: ReadInSnapshot,
+  view: View,
+  query: ListQuery,
+): Promise<CountedPage | null> {
   const counting = { tree: BY_CREATION, facets: null, page: 1, pageSize: 1 };
   const counted = await readByRank(read, view, counting, query.created);
   if (counted === null) return null;

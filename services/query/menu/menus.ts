@@ -82,13 +82,13 @@ export class Menus {
   }
 }
 
-async function inSlot<T>(takeSlot: TakeSlot, key: string, work: () => Promise<T>) {
+async function inSlot<T>(takeSlot: TakeSlot, key: string, work: () => Promise<T>): Promise<T> {
   const { release } = await takeSlot(key);
   return work().finally(release);
 }
 
 /** A whole menu; `null` if it has more than `most` bytes. */
-async function collected({ stamp, portions }: Portioned, most: number) {
+async function collected({ stamp, portions }: Portioned, most: number): Promise<Found | null> {
   const all: Buffer[] = [];
   let bytes = 0;
   for await (const portion of portions) {
@@ -103,7 +103,7 @@ async function collected({ stamp, portions }: Portioned, most: number) {
  * Changes with everything that a menu shows. After a restored backup counters may repeat; epochs do
  * not.
  */
-function tagOf(stamp: Stamp | null) {
+function tagOf(stamp: Stamp | null): string {
   const { category, product, option_group: groups, epochs } = stamp ?? {};
   return JSON.stringify([offsetOf(stamp), category, product, groups, epochs]);
 }

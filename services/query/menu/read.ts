@@ -53,7 +53,7 @@ const SHOWN_OF_GROUPS: Document = { $project: { active_summary: 1 } };
 /** Categories, products and option groups together. */
 const FEW_RECORDS = 1_000;
 
-export function isFew(stamp: Stamp | null) {
+export function isFew(stamp: Stamp | null): boolean {
   const { category = 0, product = 0, option_group: groups = 0 } = stamp?.counts ?? {};
   return category + product + groups <= FEW_RECORDS;
 }

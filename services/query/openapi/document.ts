@@ -48,11 +48,11 @@ export function openApiDocument(routes: readonly DescribedRoute[]): object {
   };
 }
 
-function rank({ operation }: DescribedRoute) {
+function rank({ operation }: DescribedRoute): number {
   return Object.keys(TAGS).indexOf(operation?.tags[0] ?? '');
 }
 
-function schemasIn(value: unknown, found = new Map<string, Schema>()) {
+function schemasIn(value: unknown, found = new Map<string, Schema>()): Map<string, Schema> {
   if (typeof value !== 'object' || value === null) return found;
   const { [COMPONENT]: component } = value as Schema;
   if (component !== undefined) {

@@ -74,7 +74,7 @@ export function refusalAnswer(name: string, [description, sent, examples]: Descr
 }
 
 /** What the reader of parameters says to a query. */
-function refusalOf(read: (query: string) => unknown, query: string) {
+function refusalOf(read: (query: string) => unknown, query: string): Refusal {
   try {
     read(query);
   } catch (error) {

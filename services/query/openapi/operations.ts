@@ -95,7 +95,7 @@ export function dataOperation(about: Documentation): OperationObject {
   };
 }
 
-function refusals(names: Record<number, keyof typeof REFUSALS>) {
+function refusals(names: Record<number, keyof typeof REFUSALS>): Record<string, Part> {
   return Object.fromEntries(
     Object.entries(names).map(([status, name]) => [status, reference('responses', name)]),
   );
@@ -107,14 +107,14 @@ export const NOT_MODIFIED: Part = {
   headers: headers('ETag', 'Vary', ...COUNTED),
 };
 
-function scopeSentence(scopes: readonly Scope[]) {
+function scopeSentence(scopes: readonly Scope[]): string {
   const named = scopes.map((scope) => `\`${scope}\``).join(' and ');
   return scopes.length === 1
     ? `Requires the scope ${named}.`
     : `Requires the scopes ${named}, all of them.`;
 }
 
-function queryParameter([name, parameter]: [string, Parameter<unknown>]) {
+function queryParameter([name, parameter]: [string, Parameter<unknown>]): Part {
   const { description, schema, absent, repeatable, example } = parameter;
   const required = absent === undefined;
   return {
@@ -128,7 +128,7 @@ function queryParameter([name, parameter]: [string, Parameter<unknown>]) {
   };
 }
 
-function found({ answer, isUntagged, links }: Documentation) {
+function found({ answer, isUntagged, links }: Documentation): Part {
   const { schema, example } = answer[COMPONENT];
   return {
     description: schema.description,
@@ -140,11 +140,11 @@ function found({ answer, isUntagged, links }: Documentation) {
   };
 }
 
-function json(schema: Reference, example: object | undefined) {
+function json(schema: Reference, example: object | undefined): Part {
   return { 'application/json': { schema, example } };
 }
 
-function linkObject([operationId, parameter]: [string, string]) {
+function linkObject([operationId, parameter]: [string, string]): [string, object] {
   const description = `The first record’s \`id\` is the \`${parameter}\` of this operation.`;
   const parameters = { [parameter]: '$response.body#/results/0/id' };
   return [operationId, { description, operationId, parameters }];
@@ -256,7 +256,7 @@ export const tokenOperation: OperationObject = {
   },
 };
 
-function health(name: string, description: string, status: string) {
+function health(name: string, description: string, status: string): Part {
   return json(part(name, description, { status: { type: 'string', const: status } }), { status });
 }
 

@@ -125,7 +125,11 @@ export class Admission {
   }
 
   /** A request takes no place while its client sends the body, which may be slow. */
-  #admitAfterBody(request: IncomingMessage, response: ServerResponse, handler: RequestListener) {
+  #admitAfterBody(
+    request: IncomingMessage,
+    response: ServerResponse,
+    handler: RequestListener,
+  ): void {
     const { 'transfer-encoding': coding, 'content-length': declared = 0 } = request.headers;
     const length = Number(declared);
     if (coding === undefined && (length === 0 || length > MAX_BODY_BYTES)) {
@@ -141,7 +145,7 @@ export class Admission {
     request.on('readable', check);
   }
 
-  #admit(request: IncomingMessage, response: ServerResponse, handler: RequestListener) {
+  #admit(request: IncomingMessage, response: ServerResponse, handler: RequestListener): void {
     const now = performance.now();
     if (!this.#isWindowOpen) this.#beginWindow(now);
     this.#askedInWindow += 1;
@@ -188,7 +192,7 @@ export class Admission {
     }
   }
 
-  async #takePlace(entry: AdmittedRequest) {
+  async #takePlace(entry: AdmittedRequest): Promise<void> {
     if (entry.isOver) return;
     // While the request waited, its sender may have been forgotten and made again.
     const sender = this.#findSender(entry.sender.name);
@@ -204,33 +208,33 @@ export class Admission {
     });
   }
 
-  #findSender(name: string) {
+  #findSender(name: string): Sender {
     const sender = this.#senders.get(name) ?? { name, inFlight: 0, queue: [], woken: [] };
     this.#senders.set(name, sender);
     return sender;
   }
 
-  #isWaiting({ queue, woken }: Sender) {
+  #isWaiting({ queue, woken }: Sender): boolean {
     return queue.length > 0 || woken.length > 0;
   }
 
-  #forgetIfIdle(sender: Sender) {
+  #forgetIfIdle(sender: Sender): void {
     if (sender.inFlight === 0 && !this.#isWaiting(sender)) this.#senders.delete(sender.name);
   }
 
-  #mayBeginNow(sender: Sender) {
+  #mayBeginNow(sender: Sender): boolean {
     return (
       this.#begunInTurn < MAX_BEGUN_PER_TURN && !this.#isWaiting(sender) && this.#canBegin(sender)
     );
   }
 
-  #canBegin({ name, inFlight }: Sender) {
+  #canBegin({ name, inFlight }: Sender): boolean {
     if (this.#isHeldBack(inFlight) || this.#unread.isFull(name, inFlight)) return false;
     return this.#inFlight.size < MAX_IN_FLIGHT || this.#isWithinShare(inFlight);
   }
 
   /** Whether a sender has so many in flight that others would wait for the event loop. */
-  #isHeldBack(requests: number) {
+  #isHeldBack(requests: number): boolean {
     return (
       requests >= MAX_BESIDE_OTHERS &&
       2 * requests >= this.#inFlight.size &&
@@ -240,7 +244,7 @@ export class Admission {
   }
 
   /** A sender below its share does not wait for the slow requests of others, and is not refused. */
-  #isWithinShare(requests: number) {
+  #isWithinShare(requests: number): boolean {
     return this.#inFlight.size < 2 * MAX_IN_FLIGHT && requests < MAX_IN_FLIGHT / this.#senders.size;
   }
 
@@ -248,7 +252,7 @@ export class Admission {
    * During an overload, as many requests may wait as begin during the allowed latency: by Little's
    * law they wait that long. The longest queue makes room for a sender with a shorter one.
    */
-  #hasRoomToWait(sender: Sender, now: number) {
+  #hasRoomToWait(sender: Sender, now: number): boolean {
     const isOverloaded = this.#isOverloaded || now - this.#refusedAt <= this.#options.latencyMs;
     if (!isOverloaded || !this.#areMany(1) || this.#queued < this.#begunInLatency) return true;
     if (this.#isWithinShare(sender.inFlight + sender.queue.length)) return true;
@@ -263,14 +267,14 @@ export class Admission {
     return true;
   }
 
-  #accept(entry: AdmittedRequest) {
+  #accept(entry: AdmittedRequest): void {
     entry.response.on('close', () => {
       entry.isOver = true;
       this.#leave(entry);
     });
   }
 
-  #begin(entry: AdmittedRequest, now: number) {
+  #begin(entry: AdmittedRequest, now: number): void {
     entry.queuedMs = now - entry.arrivedAt;
     this.begun += 1;
     this.#begunInWindow += 1;
@@ -283,7 +287,7 @@ export class Admission {
     }
   }
 
-  #enqueue(entry: AdmittedRequest) {
+  #enqueue(entry: AdmittedRequest): void {
     entry.sender.queue.push(entry);
     this.#waiting.add(entry.sender);
     this.#queued += 1;
@@ -291,14 +295,14 @@ export class Admission {
   }
 
   /** Takes the next request of a sender. */
-  #dequeue(sender: Sender) {
+  #dequeue(sender: Sender): AdmittedRequest | undefined {
     const entry = sender.queue.shift();
     if (entry !== undefined) this.#queued -= 1;
     return entry;
   }
 
   /** Continues or begins the next request of a sender, which becomes the last sender. */
-  #serve(sender: Sender, now: number) {
+  #serve(sender: Sender, now: number): void {
     const woken = sender.woken.shift();
     const entry = woken?.entry ?? this.#dequeue(sender);
     this.#waiting.delete(sender);
@@ -312,14 +316,14 @@ export class Admission {
     this.#forgetIfIdle(sender);
   }
 
-  #scheduleTurnEnd() {
+  #scheduleTurnEnd(): void {
     if (this.#isTurnEndScheduled) return;
     this.#isTurnEndScheduled = true;
     setImmediate(() => this.#endTurn());
   }
 
   /** Continues and begins waiting requests, one of each sender in turn. */
-  #endTurn() {
+  #endTurn(): void {
     const now = performance.now();
     this.#isTurnEndScheduled = false;
     this.#begunInTurn = 0;
@@ -330,7 +334,7 @@ export class Admission {
     }
   }
 
-  #refuseExpired(sender: Sender, now: number) {
+  #refuseExpired(sender: Sender, now: number): void {
     // Requests that are only held back would be in flight without the others: none is refused.
     const isFew = ({ inFlight, queue }: Sender) =>
       this.#isHeldBack(inFlight) && inFlight + queue.length <= MAX_IN_FLIGHT;
@@ -347,18 +351,18 @@ export class Admission {
   }
 
   /** Fewer requests are never refused: a long turn of the event loop is not overload. */
-  #areMany(arriving = 0) {
+  #areMany(arriving = 0): boolean {
     return arriving + this.#inFlight.size + this.#queued > MAX_IN_FLIGHT;
   }
 
-  #beginWindow(now: number) {
+  #beginWindow(now: number): void {
     this.#isWindowOpen = true;
     this.#askedInWindow = 0;
     this.#begunInWindow = 0;
     setTimeout(() => this.#endWindow(now), WINDOW_MS).unref();
   }
 
-  #endWindow(began: number) {
+  #endWindow(began: number): void {
     const now = performance.now();
     this.#isBusy = this.#options.busyShare() > BUSY_SHARE;
     const isLate = [...this.#waiting].some(
@@ -383,7 +387,7 @@ export class Admission {
     else this.#isWindowOpen = false;
   }
 
-  #enter(entry: AdmittedRequest) {
+  #enter(entry: AdmittedRequest): void {
     this.#inFlight.add(entry);
     entry.sender.inFlight += 1;
     this.#begunInTurn += 1;
@@ -391,7 +395,7 @@ export class Admission {
     this.#options.metrics.inFlight.set(this.#inFlight.size);
   }
 
-  #leave(entry: AdmittedRequest) {
+  #leave(entry: AdmittedRequest): void {
     if (!this.#inFlight.delete(entry)) return;
     entry.sender.inFlight -= 1;
     this.#forgetIfIdle(entry.sender);
@@ -399,7 +403,7 @@ export class Admission {
     if (this.#waiting.size > 0) this.#scheduleTurnEnd();
   }
 
-  #refuse(entry: AdmittedRequest, now: number) {
+  #refuse(entry: AdmittedRequest, now: number): void {
     entry.isOver = true;
     refuseOverloaded(entry.request, entry.response);
     this.#options.metrics.shedRequests.inc();
@@ -413,6 +417,6 @@ export class Admission {
   }
 }
 
-function isHealth(target: string | undefined) {
+function isHealth(target: string | undefined): boolean {
   return target === '/health' || target?.startsWith('/health?') === true;
 }

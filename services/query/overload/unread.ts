@@ -38,11 +38,11 @@ export class UnreadAnswers {
     this.#metrics = metrics;
   }
 
-  get size() {
+  get size(): number {
     return this.#answers.size;
   }
 
-  add(request: IncomingMessage, response: ServerResponse, sender: string) {
+  add(request: IncomingMessage, response: ServerResponse, sender: string): void {
     this.#answers.set(response, { request, sender, began: null });
     response.once('close', () => this.#answers.delete(response));
   }
@@ -51,13 +51,13 @@ export class UnreadAnswers {
    * Whether a sender has too many unread bytes to get more, if each of its answers that are being
    * made is as large as the largest.
    */
-  isFull(sender: string, beingMade = 0) {
+  isFull(sender: string, beingMade = 0): boolean {
     const { all, largest } = this.#bytesOf.get(sender) ?? { all: 0, largest: 0 };
     return all + beingMade * largest > this.#limit;
   }
 
   /** Measures all answers, and cuts those that are read too slowly, the largest first. */
-  check(now: number) {
+  check(now: number): void {
     this.#bytes = 0;
     this.#bytesOf.clear();
     for (const [response, answer] of this.#answers) {
@@ -86,7 +86,7 @@ export class UnreadAnswers {
     this.#metrics.unreadBytes.set(this.#bytes);
   }
 
-  #count(sender: string, bytes: number) {
+  #count(sender: string, bytes: number): void {
     this.#bytes += bytes;
     const { all, largest } = this.#bytesOf.get(sender) ?? { all: 0, largest: 0 };
     this.#bytesOf.set(sender, { all: all + bytes, largest: Math.max(largest, bytes) });

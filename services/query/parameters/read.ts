@@ -9,7 +9,7 @@ export function keepQuery(raw: string): Record<string, unknown> {
   return { raw };
 }
 
-export function queryOf(request: FastifyRequest) {
+export function queryOf(request: FastifyRequest): string {
   return (request.query as { raw: string }).raw;
 }
 
@@ -44,7 +44,7 @@ export function readerOfOne<T>(name: string, definition: Parameter<T>): (query: 
   };
 }
 
-function valueOf<T>(name: string, definition: Parameter<T>, given: readonly string[] = []) {
+function valueOf<T>(name: string, definition: Parameter<T>, given: readonly string[] = []): T {
   const { allowed, absent, read, repeatable } = definition;
   if (given.length === 0)
     return absent === undefined ? refuse(`${name} is required: ${allowed}`) : absent;
@@ -58,7 +58,10 @@ function refuse(detail: string): never {
   throw new Refused(invalidParameters(detail));
 }
 
-function collect(pairs: readonly Pair[], definitions: Map<string, Parameters[string]>) {
+function collect(
+  pairs: readonly Pair[],
+  definitions: Map<string, Parameters[string]>,
+): Map<string, string[]> {
   const texts = new Map<string, string[]>();
   for (const { name, value } of pairs) {
     if (name === null) refuse('a parameter name is not percent-encoded UTF-8');
@@ -80,7 +83,7 @@ function collect(pairs: readonly Pair[], definitions: Map<string, Parameters[str
  * A hint for brackets behind a repeatable parameter, by which other APIs mark a list; `null` for
  * any other name.
  */
-function inBrackets(name: string, definitions: Map<string, Parameters[string]>) {
+function inBrackets(name: string, definitions: Map<string, Parameters[string]>): string | null {
   const [, known = ''] = /^([a-z_]+)\[\d*\]$/.exec(name) ?? [];
   if (!definitions.get(known)?.repeatable) return null;
   return `unknown parameter ${known}[]; to give several values, repeat it without brackets: ${known}=…&${known}=…`;
@@ -91,7 +94,7 @@ function severalInOne(
   name: string,
   { repeatable, read }: Parameters[string],
   given: readonly string[],
-) {
+): string {
   const parts = given.flatMap((value) => value.split(','));
   if (!repeatable || parts.length === given.length || parts.some((part) => read(part) === null))
     return '';
@@ -116,14 +119,14 @@ const OTHER_NAMES = new Map([
 ]);
 
 /** The parameter that was probably meant; `null` if none is near. */
-function meant(name: string, names: readonly string[]) {
+function meant(name: string, names: readonly string[]): string | null {
   const known = OTHER_NAMES.get(name.toLowerCase().replaceAll(/[^a-z]/g, ''));
   if (known === 'page' && names.includes('after')) return 'after';
   if (known === undefined || !names.includes(known)) return nearestName(name, names);
   return known === 'page' ? 'page (the feeds, such as GET /api/changes, have after)' : known;
 }
 
-function unknown(name: string, names: readonly string[]) {
+function unknown(name: string, names: readonly string[]): string {
   const start = Array.from(name).slice(0, SHOWN_NAME_LENGTH).join('');
   const shown = start === name ? name : `${start}…`;
   const why = FROM_THE_TOKEN.has(name.toLowerCase())
@@ -135,7 +138,7 @@ function unknown(name: string, names: readonly string[]) {
   return `unknown parameter ${shown}${why}; ${hint}allowed: ${names.join(', ')}`;
 }
 
-function refuseEmptyRange(values: Record<string, unknown>, from: string, to: string) {
+function refuseEmptyRange(values: Record<string, unknown>, from: string, to: string): void {
   const lower = values[from];
   const upper = values[to];
   if (typeof lower === 'number' && typeof upper === 'number' && lower > upper) {

@@ -60,7 +60,7 @@ export function readByRank(
 type FirstRead = TreeRead & { nodes: string[]; guessed: Iterable<string> };
 
 /** What to read at first: what cached nodes name, and the nodes that are not current. */
-function firstRead(view: View, request: RankedRequest, range: KeyRange) {
+function firstRead(view: View, request: RankedRequest, range: KeyRange): FirstRead {
   const { name } = request.tree;
   const estimated = estimate(view, request, range);
   const guessed =
@@ -74,7 +74,7 @@ function firstRead(view: View, request: RankedRequest, range: KeyRange) {
   };
 }
 
-function cachedNode({ shared }: View, version: string | undefined, id: string) {
+function cachedNode({ shared }: View, version: string | undefined, id: string): Packed | undefined {
   const node = shared.caches.nodes.get(shared.key(id));
   return version !== undefined && node?.version === version ? node : undefined;
 }
@@ -83,7 +83,11 @@ function cachedNode({ shared }: View, version: string | undefined, id: string) {
  * Where the page begins if the nodes are current; `null` if records before the bounds have to be
  * counted first.
  */
-function expectedStart(request: RankedRequest, { from }: KeyRange, estimated: Estimate | null) {
+function expectedStart(
+  request: RankedRequest,
+  { from }: KeyRange,
+  estimated: Estimate | null,
+): Start | null {
   if (isShallow(request)) return { key: from, skip: skippedBy(request) };
   return estimated === null || estimated.boundaryCounts.length > 0 ? null : estimated.start;
 }
@@ -93,7 +97,7 @@ function countWithin(
   { lower, upper }: Estimate,
   stamp: Stamp | null,
   request: RankedRequest,
-) {
+): number {
   return Math.max(0, (to === null ? countFromStamp(stamp, request) : upper) - lower);
 }
 
@@ -111,7 +115,7 @@ async function descend(
   range: KeyRange,
   { guessed, ...first }: FirstRead,
   { read, isOnce }: Reads,
-) {
+): Promise<CountedPage | null> {
   const { tree } = request;
   let rows = await read(first);
   const { stamp, page } = rows;
@@ -165,7 +169,7 @@ async function descend(
 }
 
 /** About how many records a range holds; 0 if unknown. */
-export function estimatedCount(estimated: Estimate | null) {
+export function estimatedCount(estimated: Estimate | null): number {
   return estimated === null || estimated.missing.size > 0 ? 0 : estimated.upper - estimated.lower;
 }
 

@@ -13,7 +13,7 @@ export interface Edge {
 }
 
 /** Names the count of the records before a bound in a leaf. */
-export function boundaryName({ key, leaf: { boundary } }: Edge) {
+export function boundaryName({ key, leaf: { boundary } }: Edge): string {
   return `${key}\n${boundary}`;
 }
 
@@ -82,7 +82,7 @@ export class Descent {
   }
 
   /** The node of a level that begins at a boundary, and how many records of each part match. */
-  #nodeAt(level: number, boundary: string) {
+  #nodeAt(level: number, boundary: string): SummedNode | null {
     const { tree, storeId, facets, nodeOf } = this.#options;
     const id = nodeId(tree.name, storeId, level, boundary);
     const known = this.#nodes.get(id);

@@ -80,7 +80,7 @@ function pipelinesOf(
   request: RankedRequest,
   to: string | null,
   { page, boundaryCounts }: Pick<TreeRead, 'page' | 'boundaryCounts'>,
-) {
+): Document[][] {
   const within = (range: KeyRange) => ({ $match: matching(storeId, request, range) });
   const sort = { [request.tree.keyField]: 1 } as const;
   return [
@@ -95,7 +95,7 @@ function pipelinesOf(
   ];
 }
 
-function sortOut(rows: readonly Row[], asked: readonly Edge[]) {
+function sortOut(rows: readonly Row[], asked: readonly Edge[]): TreeReadResult {
   const found: TreeReadResult = {
     stamp: null,
     page: [],
@@ -123,7 +123,7 @@ export interface RankedRequest extends PageRequest {
 }
 
 /** The filter of the records of a store that a request matches within a range of keys. */
-function matching(storeId: string, { tree, facets }: RankedRequest, range: KeyRange) {
+function matching(storeId: string, { tree, facets }: RankedRequest, range: KeyRange): Document {
   return {
     store_id: storeId,
     ...(facets !== null && { facet: { $in: facets } }),
@@ -135,25 +135,25 @@ function matching(storeId: string, { tree, facets }: RankedRequest, range: KeyRa
  * The index with these records in their order. By facet, MongoDB merges the sorted records of each
  * facet.
  */
-function indexFor({ tree, facets }: RankedRequest) {
+function indexFor({ tree, facets }: RankedRequest): string {
   return facets === null ? tree.keyIndex : 'by_facet';
 }
 
 export function countFromStamp(
   stamp: Stamp | null,
   { tree, facets }: Pick<RankedRequest, 'tree' | 'facets'>,
-) {
+): number {
   if (facets === null) return stamp?.counts?.[tree.entity] ?? 0;
   const counts = stamp?.ranks?.[tree.name]?.counts ?? {};
   return facets.reduce((sum, facet) => sum + (counts[facet] ?? 0), 0);
 }
 
 /** Whether skipping is faster than the tree: a thousand keys take a fraction of two round trips. */
-export function isShallow(request: RankedRequest) {
+export function isShallow(request: RankedRequest): boolean {
   return skippedBy(request) <= request.tree.leafRecords * 2;
 }
 
-export function isWhole({ from, to }: KeyRange) {
+export function isWhole({ from, to }: KeyRange): boolean {
   return from === '' && to === null;
 }
 

@@ -80,7 +80,7 @@ class Decoder {
     throw new TypeError('a reply of MongoDB has no cursor');
   }
 
-  #array(known: KnownRows | null) {
+  #array(known: KnownRows | null): unknown[] {
     const values: unknown[] = [];
     this.#at += 4;
     for (let type = this.#type(); type !== 0; type = this.#type()) {
@@ -91,7 +91,7 @@ class Decoder {
   }
 
   /** The next document, or the known row with the same bytes. */
-  #row(known: KnownRows) {
+  #row(known: KnownRows): Decoded {
     const from = this.#at;
     const id = this.#storeId(from);
     if (id === null) return this.document();
@@ -111,7 +111,7 @@ class Decoder {
   }
 
   /** The `_id` of a document that begins with the id of a store: other ids hold a slash. */
-  #storeId(document: number) {
+  #storeId(document: number): string | null {
     const nameAt = document + 5;
     if (this.#bytes[nameAt - 1] !== 0x02 || this.#bytes.readUInt32LE(nameAt) !== ID_NAME)
       return null;
@@ -120,20 +120,20 @@ class Decoder {
     return id.includes('/') ? null : id;
   }
 
-  #type() {
+  #type(): number {
     const type = this.#bytes[this.#at] ?? 0;
     this.#at += 1;
     return type;
   }
 
-  #name() {
+  #name(): string {
     const end = this.#bytes.indexOf(0, this.#at);
     const name = this.#bytes.toString('utf8', this.#at, end);
     this.#at = end + 1;
     return name;
   }
 
-  #value(type: number, name: string) {
+  #value(type: number, name: string): unknown {
     const from = this.#at;
     switch (type) {
       case 0x01:
@@ -168,7 +168,7 @@ class Decoder {
     }
   }
 
-  #string(name: string) {
+  #string(name: string): string {
     const from = this.#at + 4;
     this.#at = from + this.#bytes.readInt32LE(this.#at);
     const end = this.#at - 1;
@@ -178,14 +178,14 @@ class Decoder {
   }
 
   /** All of its 64 bits count. */
-  #cursorId() {
+  #cursorId(): Long {
     const from = this.#at;
     this.#at += 8;
     return Long.fromBits(this.#bytes.readInt32LE(from), this.#bytes.readInt32LE(from + 4));
   }
 
   /** A value beyond 2^53 loses digits; no decision depends on one. */
-  #long() {
+  #long(): number {
     const from = this.#at;
     this.#at += 8;
     return this.#bytes.readInt32LE(from + 4) * 4_294_967_296 + this.#bytes.readUInt32LE(from);

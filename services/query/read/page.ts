@@ -53,7 +53,7 @@ export function sliceOf(sort: Sort, request: PageRequest, skip = skippedBy(reque
 /** More than any collection holds, and small enough that no arithmetic overflows. */
 const MAX_SKIPPED = 1_000_000_000_000;
 
-export function skippedBy({ page, pageSize }: PageRequest) {
+export function skippedBy({ page, pageSize }: PageRequest): number {
   return Math.min((page - 1) * pageSize, MAX_SKIPPED);
 }
 
@@ -91,7 +91,7 @@ export function foundPage(page: CountedPage, request: PageRequest): Found {
   return { body: Buffer.from(body, 'latin1'), stamp: page.stamp };
 }
 
-export function headOf({ count }: CountedPage, { page, pageSize }: PageRequest) {
+export function headOf({ count }: CountedPage, { page, pageSize }: PageRequest): string {
   return `{"count":${count},"page":${page},"page_size":${pageSize},"results":[`;
 }
 
@@ -105,7 +105,7 @@ export function bodiesOf({ rows, stamp }: CountedPage): string[] {
   return bodies;
 }
 
-export function namesCustomers(entity: EntityName) {
+export function namesCustomers(entity: EntityName): boolean {
   return NAMING_CUSTOMERS.some((naming) => naming === entity);
 }
 
@@ -128,7 +128,7 @@ export function redactedFields(shown: Document): Document[] {
 }
 
 /** A body, without its customer if that one is being erased. */
-export function redacted(body: string, erased: boolean | undefined) {
+export function redacted(body: string, erased: boolean | undefined): string {
   return erased === true ? withoutCustomer(body) : body;
 }
 
@@ -173,6 +173,6 @@ export async function indexScan(
 }
 
 /** The count among rows; a count of nothing has no row. */
-export function countIn(rows: readonly { count?: number }[]) {
+export function countIn(rows: readonly { count?: number }[]): number {
   return rows.find((row) => row.count !== undefined)?.count ?? 0;
 }

@@ -122,7 +122,7 @@ async function* portionsOf(
   yield shifted(`],${after_groups}}`);
 }
 
-function shownGroups(ids: readonly string[], found: readonly FoundGroup[]) {
+function shownGroups(ids: readonly string[], found: readonly FoundGroup[]): string[] {
   const bodies = new Map(found.map((group) => [group._id, group.summary]));
   return ids.flatMap((id) => bodies.get(id) ?? []);
 }

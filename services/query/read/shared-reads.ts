@@ -83,7 +83,7 @@ export class SharedReads {
   }
 
   /** The key of an entry of this generation in a cache. */
-  key(of: string) {
+  key(of: string): string {
     return `${this.source.generation.marker.id}/${of}`;
   }
 
@@ -177,12 +177,12 @@ export class SharedReads {
 }
 
 /** Equal requests have equal keys. */
-function keyOf(request: unknown) {
+function keyOf(request: unknown): string {
   return typeof request === 'string' ? request : JSON.stringify(request);
 }
 
 /** Ids of stores hold no slash, so that the id of a stamp is never that of a document. */
-function storeIdOf(id: string) {
+function storeIdOf(id: string): string {
   return id.slice(0, id.indexOf('/'));
 }
 

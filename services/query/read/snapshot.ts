@@ -73,7 +73,7 @@ export type ReadInSnapshot = <T extends Document>(
 class ReplyTooLarge extends Error {}
 
 /** Whether a read is too large for others to wait for it: it is done alone. */
-export function isTooLarge(error: unknown) {
+export function isTooLarge(error: unknown): boolean {
   return error instanceof ReplyTooLarge || isDocumentTooLarge(error);
 }
 
@@ -147,7 +147,7 @@ export function lastStamp(source: Source, storeId: string): Stamp | null {
   return (rowsOf(source, '').get(storeId)?.row as Stamp | undefined) ?? null;
 }
 
-export function forgetStamp(source: Source, storeId: string) {
+export function forgetStamp(source: Source, storeId: string): void {
   rowsOf(source, '').delete(storeId);
 }
 
@@ -160,7 +160,7 @@ function rowsOf({ rows, generation: { marker } }: Source, kind: string): KnownRo
   };
 }
 
-async function readByCursor<T>(cursor: AggregationCursor, signal: AbortSignal) {
+async function readByCursor<T>(cursor: AggregationCursor, signal: AbortSignal): Promise<T[]> {
   const rows: T[] = [];
   const hasNext = () => {
     signal.throwIfAborted();
@@ -194,7 +194,7 @@ function concernOf(session: ClientSession | undefined): AggregateOptions {
 const MAX_TIME_EXPIRED = 50;
 
 /** Whether a connection or the primary was lost; not after a timeout. */
-function isWorthRetrying(error: unknown) {
+function isWorthRetrying(error: unknown): boolean {
   if (error instanceof MongoNetworkTimeoutError || hasCode(error, MAX_TIME_EXPIRED)) return false;
   return (
     error instanceof MongoNetworkError ||
@@ -202,7 +202,7 @@ function isWorthRetrying(error: unknown) {
   );
 }
 
-function hinted(hint: string | undefined) {
+function hinted(hint: string | undefined): AggregateOptions {
   return hint === undefined ? {} : { hint };
 }
 
@@ -293,7 +293,7 @@ export function stampsIn(rows: readonly object[]): Map<string, Stamp> {
   return new Map(rows.flatMap((row) => ('_id' in row ? [[(row as Stamp)._id, row as Stamp]] : [])));
 }
 
-export function offsetOf(stamp: Stamp | null) {
+export function offsetOf(stamp: Stamp | null): string {
   return stamp?.timezone_offset ?? DEFAULT_OFFSET;
 }
 

@@ -80,7 +80,7 @@ export function streamOf(
   return body;
 }
 
-function endOf(slot: Slot, reads: SnapshotReads) {
+function endOf(slot: Slot, reads: SnapshotReads): () => void {
   return () => {
     slot.release();
     void reads.end();

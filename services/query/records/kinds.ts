@@ -31,12 +31,12 @@ export const KINDS = {
 export type KindName = keyof typeof KINDS;
 
 /** The name of an operation on records with a tag, such as `listOptionGroups`. */
-export function operationOn(verb: string, tag: string) {
+export function operationOn(verb: string, tag: string): string {
   return `${verb}${tag.replace(' g', 'G')}`;
 }
 
 /** Where the endpoints of a kind lie. */
-export function pathOfKind(kind: KindName) {
+export function pathOfKind(kind: KindName): string {
   return `/api/${kind.replace('_', '-')}`;
 }
 

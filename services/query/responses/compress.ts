@@ -72,7 +72,7 @@ export async function sendCompressed(
   return reply.send(await compressOnce(body, encoding));
 }
 
-function compressOnce(body: Buffer, encoding: Compression) {
+function compressOnce(body: Buffer, encoding: Compression): Promise<Buffer> | Buffer {
   const kept = (body as Shared)[COMPRESSED];
   const known = kept?.get(encoding);
   if (known !== undefined) return known;
@@ -82,7 +82,7 @@ function compressOnce(body: Buffer, encoding: Compression) {
   return made;
 }
 
-function compress(body: Buffer, encoding: Compression) {
+function compress(body: Buffer, encoding: Compression): Promise<Buffer> | Buffer {
   if (body.length <= MAX_SYNC_BYTES)
     return encoding === 'br'
       ? brotliCompressSync(body, BROTLI_AT_ONCE)
@@ -94,7 +94,7 @@ function compress(body: Buffer, encoding: Compression) {
  * No closure here may hold the body: zlib keeps its callback until the next full collection, and
  * `promisify` keeps the arguments.
  */
-function inThread(body: Buffer, encoding: Compression) {
+function inThread(body: Buffer, encoding: Compression): Promise<Buffer> {
   const { promise, resolve, reject } = Promise.withResolvers<Buffer>();
   const done = (error: Error | null, made: Buffer) =>
     error === null ? resolve(made) : reject(error);
@@ -157,12 +157,15 @@ export function sendStatic(
   return reply.header('content-type', type).send(bodies.get(encoding));
 }
 
-function etagOf(sha256: string) {
+function etagOf(sha256: string): string {
   return `W/"${sha256.slice(0, 27)}"`;
 }
 
 /** The encoding that a client prefers; the last one if it names none of these. */
-function encodingFor<E extends Encoding>(accepted: string | string[] | undefined, encodings: E[]) {
+function encodingFor<E extends Encoding>(
+  accepted: string | string[] | undefined,
+  encodings: E[],
+): E | 'identity' {
   const header = typeof accepted === 'string' ? accepted.toLowerCase() : '';
   // `*` is an encoding that the header does not name (RFC 9110 section 12.5.3); `negotiate` takes
   // the first, even if it is refused.

@@ -27,7 +27,7 @@ export interface EtagSource {
 export function etagOf(
   { path, parameters, storeId, marker, dependsOn }: EtagSource,
   stamp: Stamp | null,
-) {
+): string {
   const counters = dependsOn.map((entity) => stamp?.[entity] ?? 0);
   // After a restored backup the same counters come again, for other events.
   const epochs = dependsOn.map((entity) => epochOf(stamp?.epochs, lastPosition(stamp, entity)));
@@ -51,7 +51,7 @@ export function etagOf(
  * Deleting a customer changes orders and reviews, but at first only the position of customers
  * moves.
  */
-function lastPosition(stamp: Stamp | null, entity: EntityName) {
+function lastPosition(stamp: Stamp | null, entity: EntityName): number {
   const { positions } = stamp ?? {};
   const own = positions?.[entity] ?? 0;
   return NAMING_CUSTOMERS.some((naming) => naming === entity)
@@ -70,6 +70,6 @@ export function conditionOf(header: string | undefined): Condition {
 }
 
 /** Whether a condition names a tag; the comparison is weak (RFC 9110 section 13.1.2). */
-export function names(condition: Condition, etag: string) {
+export function names(condition: Condition, etag: string): boolean {
   return Array.isArray(condition) && condition.includes(etag.slice('W/'.length));
 }

@@ -103,14 +103,18 @@ function prepare(refusal: Refusal, more: Record<string, string> = {}) {
 
 type Prepared = ReturnType<typeof prepare>;
 
-function sendPrepared(prepared: Prepared, request: IncomingMessage, response: ServerResponse) {
+function sendPrepared(
+  prepared: Prepared,
+  request: IncomingMessage,
+  response: ServerResponse,
+): void {
   const { status, headers, body } = preparedFor(prepared, request.url ?? '');
   response.writeHead(status, [...headers, requestIdOf(request.headers[REQUEST_ID_HEADER])]);
   response.end(body);
 }
 
 /** Parses the path only if it may make a difference. */
-function preparedFor({ data, changes, token }: Prepared, target: string) {
+function preparedFor({ data, changes, token }: Prepared, target: string): Prepared['data'] {
   if (!/%|\/token|\/changes/.test(target)) return data;
   const path = pathOf(target);
   if (path === TOKEN_PATH) return token;
@@ -120,7 +124,7 @@ function preparedFor({ data, changes, token }: Prepared, target: string) {
 const PREPARED_OVERLOAD = prepare(OVERLOADED);
 
 /** Refuses a request for overload. */
-export function refuseOverloaded(request: IncomingMessage, response: ServerResponse) {
+export function refuseOverloaded(request: IncomingMessage, response: ServerResponse): void {
   sendPrepared(PREPARED_OVERLOAD, request, response);
 }
 
@@ -186,14 +190,14 @@ export function clientErrorHandler(
   };
 }
 
-function endWith(socket: Duplex, answer: string) {
+function endWith(socket: Duplex, answer: string): void {
   socket.end(answer);
   const timer = setTimeout(() => socket.destroy(), LINGER_MS);
   socket.once('close', () => clearTimeout(timer));
 }
 
 /** Refuses CONNECT: Node would close the connection without an answer. */
-export function refuseConnect({ headers }: IncomingMessage, socket: Duplex) {
+export function refuseConnect({ headers }: IncomingMessage, socket: Duplex): void {
   const requestId = requestIdOf(headers[REQUEST_ID_HEADER]);
   socket.on('error', () => socket.destroy());
   // Node no longer reads it or limits its time.
@@ -202,7 +206,7 @@ export function refuseConnect({ headers }: IncomingMessage, socket: Duplex) {
 }
 
 /** A whole HTTP response, after which the connection ends. */
-function rawAnswer(refusal: Refusal, requestId: string) {
+function rawAnswer(refusal: Refusal, requestId: string): string {
   const body = JSON.stringify(errorBody(refusal, false));
   return [
     `HTTP/1.1 ${refusal.status} ${STATUS_CODES[refusal.status] ?? ''}`,
@@ -217,7 +221,7 @@ function rawAnswer(refusal: Refusal, requestId: string) {
 }
 
 /** The decoded path of a request target; not decoded if that fails. */
-export function pathOf(target: string | undefined) {
+export function pathOf(target: string | undefined): string {
   // A proxy may send the absolute form (RFC 9112 section 3.2.2).
   const path =
     (target ?? '').replace(/^[a-z][a-z0-9+.-]*:\/\/[^/?#]*/i, '').split(/[?#]/, 1)[0] ?? '';

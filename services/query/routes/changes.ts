@@ -5,10 +5,16 @@
  */
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { EntityName } from '#shared/events/entities.ts';
-import { SCOPES } from '#shared/events/access-event.ts';
+import { type Scope, SCOPES } from '#shared/events/access-event.ts';
 import { callerOf } from '../access/live-access.ts';
 import { invalidParameters, Refused } from '../responses/refusal.ts';
-import { dataRoute, routePlugin, sendBody, type Services } from '../endpoints/data-endpoint.ts';
+import {
+  dataRoute,
+  type Route,
+  routePlugin,
+  sendBody,
+  type Services,
+} from '../endpoints/data-endpoint.ts';
 import { operationOn } from '../records/kinds.ts';
 import {
   cursor,
@@ -69,7 +75,7 @@ const kinds = repeatable(oneOf(KIND_NAMES, { type: 'string', enum: KIND_NAMES })
     'Only changes of this kind of records. Repeat it for several: `kinds=order&kinds=customer`. Without it: all kinds.',
 });
 
-function changesEndpoint(entity: EntityName) {
+function changesEndpoint(entity: EntityName): Route {
   const { scope, tag } = FEED_KINDS[entity];
   const plural = entity === 'store' ? 'the store’s own record' : tag.toLowerCase();
   return dataRoute(
@@ -90,7 +96,7 @@ function changesEndpoint(entity: EntityName) {
   );
 }
 
-function storeChangesEndpoint() {
+function storeChangesEndpoint(): Route {
   const readKinds = readerOfOne('kinds', kinds);
   return dataRoute(
     {
@@ -112,7 +118,7 @@ function storeChangesEndpoint() {
   );
 }
 
-function scopesOf(entities: readonly EntityName[]) {
+function scopesOf(entities: readonly EntityName[]): readonly Scope[] {
   return SCOPES.filter((scope) => entities.some((entity) => FEED_KINDS[entity].scope === scope));
 }
 
@@ -121,7 +127,7 @@ async function answer(
   reply: FastifyReply,
   feed: Feed,
   { after, page_size: pageSize, wait: seconds }: Values<typeof parameters>,
-) {
+): Promise<FastifyReply> {
   const { environment, storeId } = callerOf(request);
   const position = readAfter({ environment, storeId, feed: feed.name }, after);
   if (position === null) throw new Refused(invalidParameters(`after must be ${cursor.allowed}`));
@@ -135,7 +141,7 @@ async function answer(
   return body === null ? reply.hijack() : sendBody(reply, body);
 }
 
-function descriptionOf(changed: string) {
+function descriptionOf(changed: string): string {
   return `
 ${changed} changed since \`after\`, each once, at its newest state, deletions too: in the order in which their last
 changes took effect here, whatever times the publisher gave them.
@@ -163,7 +169,7 @@ async function holdAnswer(
   reply: FastifyReply,
   feed: FeedRequest,
   seconds: number,
-) {
+): Promise<Buffer | null> {
   const { services } = request.server;
   const { socket } = request.raw;
   const read = reader(services, feed);
@@ -212,7 +218,7 @@ async function waitForChanges(
   feed: FeedRequest,
   read: ReturnType<typeof reader>,
   until: number,
-) {
+): Promise<ChangesPage | null> {
   const { services } = request.server;
   const { admission, metrics } = services;
   const generation = services.generations.find(feed.environment);
@@ -246,7 +252,7 @@ async function waitForChanges(
 }
 
 /** An outage of MongoDB does not end a wait. */
-function nothingWhileUnavailable(error: unknown) {
+function nothingWhileUnavailable(error: unknown): null {
   if (isUnavailable(error)) return null;
   throw error;
 }

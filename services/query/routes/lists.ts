@@ -3,7 +3,7 @@ import { CAMPAIGN_STATUSES, campaignStatus } from '#shared/records/campaign.ts';
 import { OrderSummary } from '#shared/records/order.ts';
 import { Rating } from '#shared/records/review.ts';
 import { orderFacets, reviewFacets } from '#shared/read-models/rank-tree/keys.ts';
-import { dataEndpoint, routePlugin } from '../endpoints/data-endpoint.ts';
+import { dataEndpoint, type Route, routePlugin } from '../endpoints/data-endpoint.ts';
 import { LISTS } from '../lists/lists.ts';
 import { readList } from '../lists/read.ts';
 import { conditionsOf, type Wanted } from '../lists/request.ts';
@@ -40,7 +40,7 @@ interface ListEndpoint<P extends Parameters> {
 function listEndpoint<P extends Parameters>(
   kind: KindName,
   { description, filters, links, ordered = [], ask }: ListEndpoint<P>,
-) {
+): Route {
   const { scope, tag, summary } = KINDS[kind];
   return dataEndpoint({
     path: `${pathOfKind(kind)}/list`,
@@ -78,7 +78,7 @@ const customerOrderFilters = {
 function ordersOf(
   whom: 'anyone' | 'a customer' | 'one customer',
   { status, order_type: type, ...bounds }: Values<typeof orderFilters>,
-) {
+): Wanted {
   const facets = orderFacets(status, type, whom !== 'anyone');
   if (whom !== 'one customer') return { list: LISTS.order, facets, bounds };
   // Each order of a customer names one. Without the condition on facets an index alone counts and

@@ -3,7 +3,7 @@
  * store's own record; the menu.
  */
 import { COLLECTIONS } from '#shared/read-models/collections.ts';
-import { dataEndpoint, routePlugin } from '../endpoints/data-endpoint.ts';
+import { dataEndpoint, type Route, routePlugin } from '../endpoints/data-endpoint.ts';
 import { id, required } from '../parameters/parameter.ts';
 import { type Shape, SHAPES } from '../read/shapes.ts';
 import { readRecord } from '../read/shared-reads.ts';
@@ -25,7 +25,7 @@ interface Details {
   joined?: KindName;
 }
 
-function detailsOf(kind: KindName, { schema, named, description, joined }: Details) {
+function detailsOf(kind: KindName, { schema, named, description, joined }: Details): Route {
   const parameter = `${kind}_id`;
   const shape = kind in SHAPES ? (kind as Shape) : 'whole';
   return dataEndpoint({

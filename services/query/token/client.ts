@@ -87,7 +87,7 @@ const MAX_DECODINGS = 8;
  * One spelling of all that name a `client_id`, encoded or not: its failures have one count. A name
  * may itself hold `+` or `%`.
  */
-function spelledOnce(clientId: string) {
+function spelledOnce(clientId: string): string {
   let name = clientId;
   for (let time = 0; time < MAX_DECODINGS; time += 1) {
     const decoded = decode(name);
@@ -170,7 +170,7 @@ async function findKey(
   { environments, readKey }: ClientSources,
   { clientId, clientSecret }: Credentials,
   requestDeadline: WithDeadline,
-) {
+): Promise<{ clientId: string; key: AccessKey | null; failure: Failure | null }> {
   const key = await requestDeadline((signal) => readKey(clientId, signal));
   const isRight = secretMatches(clientSecret, key === null ? [] : validSecrets(key));
   const failureOf = (): Failure | null => {
@@ -229,7 +229,7 @@ async function storeSession(
   key: AccessKey,
   wanted: WantedSession | null,
   requestDeadline: WithDeadline,
-) {
+): Promise<Client | 'key_revoked' | 'out_of_date'> {
   const { _id: clientId, environment, store_id: storeId, scopes } = key;
   if (key.status !== 'active')
     throw new Refused({ ...UNAUTHORIZED_CLIENT, reason: 'key_not_active', clientId });

@@ -75,11 +75,14 @@ export function createFailedAuthentications(
   /** When refusals end: a flood of failures costs no read and no count in Redis. */
   const refused = new LRUCache<string, number>({ max: MAX_CACHED_REFUSALS });
 
-  const slow = (limit: string, milliseconds: number) => {
+  const slow = (
+    limit: 'client_and_address' | 'address' | 'client',
+    milliseconds: number,
+  ): Refusal => {
     counter.inc({ limit });
     return tooManyFailures(milliseconds, windowSeconds);
   };
-  const refusePair = (pair: string, milliseconds: number) => {
+  const refusePair = (pair: string, milliseconds: number): Refusal => {
     refused.set(pair, performance.now() + milliseconds);
     return slow('client_and_address', milliseconds);
   };

@@ -1,6 +1,6 @@
 /** The form of a token request, read strictly. */
 import { isUtf8 } from 'node:buffer';
-import { REALM, refusal, type RefusalReason, Refused } from '../responses/refusal.ts';
+import { REALM, type Refusal, refusal, type RefusalReason, Refused } from '../responses/refusal.ts';
 import { type Pair, parseUrlEncoded } from '../parameters/read.ts';
 import { type Scope, SCOPES } from '#shared/events/access-event.ts';
 
@@ -29,7 +29,7 @@ function refuse(detail: string): never {
   throw new Refused(invalidForm(detail));
 }
 
-function readFields(body: Buffer) {
+function readFields(body: Buffer): Map<string, string> {
   if (!isUtf8(body)) refuse('the body is not UTF-8');
   const fields = new Map<string, string>();
   const pairs = parseUrlEncoded(body.toString('utf8'));
@@ -44,7 +44,7 @@ function readFields(body: Buffer) {
 }
 
 /** Credentials belong in the Authorization header: bodies and addresses end up in logs. */
-function refuseCredentials(pairs: readonly Pair[]) {
+function refuseCredentials(pairs: readonly Pair[]): void {
   // Also a value that cannot be decoded.
   const found = pairs.find(({ name, value }) => CREDENTIALS.has(name) && value !== '');
   if (found !== undefined)
@@ -105,7 +105,12 @@ export const tooManyTokens = (milliseconds: number) =>
   slowDown('the key has the maximum number of live tokens', 'too_many_tokens', milliseconds);
 
 /** `slow_down` is from RFC 8628 section 3.5. */
-function slowDown(what: string, reason: RefusalReason, milliseconds: number, most = Infinity) {
+function slowDown(
+  what: string,
+  reason: RefusalReason,
+  milliseconds: number,
+  most = Infinity,
+): Refusal {
   // Rounded up: a count or a token still holds in the millisecond in which it ends.
   const seconds = Math.min(most, Math.floor(milliseconds / 1_000) + 1);
   const answer = refusal(429, 'slow_down', `${what}, wait ${seconds} s`, {

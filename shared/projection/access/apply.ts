@@ -130,7 +130,7 @@ async function applyChange(
   const ends = change.ends.map((one, at): PartitionEnd => ({
     topic,
     ...one,
-    ...(isOfThisLog[at] === true ? {} : { other_log: true }),
+    ...(!isOfThisLog[at] && { other_log: true }),
   }));
   return applyErasure(collections, environment, { ...change, ends }, session);
 }
@@ -159,7 +159,7 @@ function auditRecord(change: AccessChange, record: AccessRecord): AuditRecord {
     action: `event.${change.kind}`,
     environment,
     store_id,
-    ...(isKey(record) ? { client_id: record._id } : {}),
+    ...(isKey(record) && { client_id: record._id }),
     details: { ...detailsOf(change, record), sequence, event_id: cut(change.eventId) },
   };
 }

@@ -47,8 +47,8 @@ export function toDeadLetter(
     headers: headers.kept,
     value,
     kept_bytes: (key?.length() ?? 0) + headers.bytes + (value?.length() ?? 0),
-    ...(isCut ? { cut: true } : {}),
-    ...(customers.length > 0 ? { customers } : {}),
+    ...(isCut && { cut: true }),
+    ...(customers.length > 0 && { customers }),
   };
 }
 

@@ -221,7 +221,7 @@ export async function eraseLetters(
   const isNamed = ({ customers = [] }: Pick<DeadLetter, 'customers'>) =>
     customers.some((one) => deleted.includes(one));
   for (const [isErased, group] of Map.groupBy(found.slice(0, most), isNamed)) {
-    const $set = { ...NOTHING_KEPT, ...(isErased ? { erased: true as const } : {}) };
+    const $set = { ...NOTHING_KEPT, ...(isErased && { erased: true as const }) };
     await letters.updateMany(
       { _id: { $in: group.map(({ _id }) => _id) } },
       { $set, $unset: forget },

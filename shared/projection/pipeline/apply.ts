@@ -213,7 +213,7 @@ async function writeStamps(
       Object.assign($inc, under(`ranks.${tree}.counts`, facets));
       if (nodes !== undefined) Object.assign($set, under(`ranks.${tree}`, { ...nodes }));
     }
-    const $setOnInsert = { store_id: _id, ...(erased_at === undefined ? {} : { erased_at }) };
+    const $setOnInsert = { store_id: _id, ...(erased_at !== undefined && { erased_at }) };
     const $unset = offset === null ? { $unset: { timezone_offset: '' as const } } : {};
     return {
       updateOne: { filter: { _id }, update: { $inc, $set, $setOnInsert, ...$unset }, upsert: true },

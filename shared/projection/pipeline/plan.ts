@@ -186,7 +186,7 @@ function planOutcome(
       entity,
       time,
       at,
-      ...(newerVersion === undefined ? {} : { newerVersion }),
+      ...(newerVersion !== undefined && { newerVersion }),
     });
   }
 }

@@ -39,7 +39,7 @@ export class TreeNode {
       boundary,
       below: null,
       ...(counted[index] ?? { total: 0, counts: {} }),
-      ...(bytes === undefined ? {} : { bytes: bytes[index] ?? 0 }),
+      ...(bytes !== undefined && { bytes: bytes[index] ?? 0 }),
     }));
     return new TreeNode(level, parts, false);
   }
@@ -53,7 +53,7 @@ export class TreeNode {
     return {
       boundaries: this.parts.map(({ boundary }) => boundary),
       ...packCounts(this.parts),
-      ...(hasBytes ? { bytes: this.parts.map(({ bytes = 0 }) => bytes) } : {}),
+      ...(hasBytes && { bytes: this.parts.map(({ bytes = 0 }) => bytes) }),
     };
   }
 
@@ -144,8 +144,8 @@ export function leafOf(tree: RankTree, boundary: string, records: readonly RankE
     below: null,
     total: records.length,
     counts,
-    ...(first === undefined ? {} : { lowest: first.key }),
-    ...(tree.searched ? textsOf(records) : {}),
+    ...(first !== undefined && { lowest: first.key }),
+    ...(tree.searched && textsOf(records)),
   };
 }
 

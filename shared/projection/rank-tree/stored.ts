@@ -85,7 +85,7 @@ export async function* readRecords(
   from = '',
   to: string | null = null,
 ): AsyncGenerator<RankEntry> {
-  const range = { $gte: from, ...(to === null ? {} : { $lt: to }) };
+  const range = { $gte: from, ...(to !== null && { $lt: to }) };
   const options = {
     session,
     projection: { _id: 0, ...RANKED_FIELDS },

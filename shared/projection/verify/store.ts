@@ -242,8 +242,8 @@ export async function repairStore(db: Db, storeId: string, findErased: FindErase
         const erasing = await repairErasures(db, session, storeId);
         const replacement = {
           ...stamp,
-          ...(erasing ? { erasing: true as const } : {}),
-          ...(erased_at === undefined ? {} : { erased_at }),
+          ...(erasing && { erasing: true as const }),
+          ...(erased_at !== undefined && { erased_at }),
           ranks,
           layout,
         };

@@ -102,7 +102,7 @@ function brokerSettings(
   const controllers = member?.ports.map(([, controller = 0]) => controller) ?? [controllerPort];
   return {
     ...Object.fromEntries(FIXED),
-    ...(member === undefined ? {} : { ...COPIES, 'node.id': String(member.index + 1) }),
+    ...(member !== undefined && { ...COPIES, 'node.id': String(member.index + 1) }),
     'controller.quorum.voters': controllers
       .map((one, index) => `${index + 1}@127.0.0.1:${one}`)
       .join(','),
