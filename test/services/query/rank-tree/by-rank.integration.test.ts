@@ -1,10 +1,11 @@
-/** Pages by rank: neither cached nor missing nodes make an answer wrong. */
+/** Pages by rank: neither cached nor missing nodes make an answer wrong, and a page costs one or two round trips. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { RANK_NODES } from '#shared/read-models/collections.ts';
+import { COLLECTIONS, RANK_NODES, STAMPS } from '#shared/read-models/collections.ts';
 import type { RankNode } from '#shared/read-models/rank-tree/nodes.ts';
 import { anOrder, gone } from '#test/changes.ts';
 import { useQueryService } from '#test/hooks.ts';
 import { eventually } from '#test/eventually.ts';
+import { profiled } from '#test/profiled.ts';
 import { target } from '#test/questions.ts';
 import { withSmallTrees } from '#test/small-trees.ts';
 
@@ -98,6 +99,23 @@ describe('a page by rank', () => {
           }
         }
       }
+    }
+  });
+
+  it('takes one round trip with a cached tree, two for later pages of a range', async () => {
+    const facets = { status: 'ready', type: 'takeout' };
+    for (const [asked, trips] of [
+      [{ page: 200 }, 1],
+      [{ ...facets, page: 40 }, 1],
+      [{ ...facets, from: 101, to: 902, page: 40 }, 2],
+    ] as const) {
+      await pageOf('many', asked);
+      const reads = await profiled(
+        service.installation,
+        [COLLECTIONS.order, RANK_NODES, STAMPS],
+        () => pageOf('many', asked),
+      );
+      expect([asked, reads.length]).toEqual([asked, trips]);
     }
   });
 
