@@ -1,6 +1,5 @@
 /** Documents refer to existing files, headings, scripts, rules and decisions. */
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
-import { readFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { projectFiles } from './project-files.ts';
@@ -218,12 +217,10 @@ const ALLOWED = new Set([
   'Unlicense',
 ]);
 
-interface Lockfile {
-  packages: Record<string, { license?: string; dev?: boolean }>;
-}
-
-it('every package of the product has an allowed licence', async () => {
-  const { packages } = JSON.parse(await readFile('package-lock.json', 'utf8')) as Lockfile;
+it('every package of the product has an allowed licence', () => {
+  const { packages } = JSON.parse(readFileSync('package-lock.json', 'utf8')) as {
+    packages: Record<string, { license?: string; dev?: boolean }>;
+  };
   const shipped = Object.entries(packages).filter(([path, { dev }]) => path !== '' && dev !== true);
   expect(shipped.length).toBeGreaterThan(30);
   const others = shipped.filter(([, { license }]) => !ALLOWED.has(license ?? 'none'));
