@@ -12,7 +12,7 @@ import { type LoadOrder, startLoad } from './load/load.ts';
 import { median, percentile, rounded } from './median.ts';
 import { publishRecords } from './query/setup.ts';
 import { orderRecord, storeRecord, times } from './query/stores.ts';
-import { clientOf, fetchTokens, publishKeys } from './query/tokens.ts';
+import { fetchTokens, publishKeys } from './query/tokens.ts';
 import { say } from './say.ts';
 import { serviceProgram } from './service.ts';
 
@@ -33,7 +33,7 @@ const FORGED = 1_000;
 async function run(context: BenchContext, options: FloodOptions): Promise<string> {
   const { installation, start, cleanup } = context;
   const { env, environment } = installation;
-  await publishKeys(installation, [CALM, FLOODING]);
+  const keys = await publishKeys(installation, [CALM, FLOODING]);
   await start(await serviceProgram('projector'));
   for (const storeId of [CALM, FLOODING]) {
     const orders = times(ORDERS, (index) => orderRecord(index, ORDERS));
@@ -43,8 +43,11 @@ async function run(context: BenchContext, options: FloodOptions): Promise<string
   const set = await runProcess(env, ['quota', 'set', '-e', environment, '-s', FLOODING, ...QUOTA]);
   if (set.code !== 0) throw new Error(set.stderr);
   const { url } = await start(await serviceProgram('query'));
-  const tokens = await fetchTokens(url, [CALM, FLOODING]);
-  const kinds = Object.entries({ [NO_FLOOD]: {}, ...floods(tokens.get(FLOODING) ?? '') });
+  const tokens = await fetchTokens(url, keys);
+  const kinds = Object.entries({
+    [NO_FLOOD]: {},
+    ...floods(tokens.get(FLOODING) ?? '', keys[1]?.clientId ?? ''),
+  });
   const load = startLoad(cleanup);
   const headers = { authorization: `Bearer ${tokens.get(CALM)}` };
   const { seconds, connections } = options;
@@ -107,7 +110,7 @@ async function askSteadily(
   );
 }
 
-function floods(token: string): Record<string, Partial<LoadOrder>> {
+function floods(token: string, clientId: string): Record<string, Partial<LoadOrder>> {
   const signed = token.slice(0, token.lastIndexOf('.') + 1);
   const random = () => randomBytes(64).toString('base64url');
   const many = (make: () => string) =>
@@ -118,9 +121,7 @@ function floods(token: string): Record<string, Partial<LoadOrder>> {
       url: '/api/auth/token/',
       headers: { 'content-type': 'application/x-www-form-urlencoded' },
       body: 'grant_type=client_credentials',
-      requests: many(
-        () => `Basic ${Buffer.from(`${clientOf(FLOODING)}:${random()}`).toString('base64')}`,
-      ),
+      requests: many(() => `Basic ${Buffer.from(`${clientId}:${random()}`).toString('base64')}`),
     },
     'a store beyond its quota': { url: LIST, headers: { authorization: `Bearer ${token}` } },
   };

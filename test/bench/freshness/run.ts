@@ -39,13 +39,15 @@ async function run(
 ): Promise<string> {
   const { rate, seconds, backlog, every } = options;
   const stores = liveStores(PARTITIONS - 1);
-  const storeIds = stores.map(({ storeId }) => storeId);
-  await publishKeys(installation, storeIds);
+  const keys = await publishKeys(
+    installation,
+    stores.map(({ storeId }) => storeId),
+  );
   await start(await serviceProgram('projector'));
   await publishSteadily(installation, stores, { rate, seconds: WARM_UP_SECONDS });
   await caughtUp(installation);
   const { url } = await start(await serviceProgram('query'));
-  const tokens = await fetchTokens(url, storeIds);
+  const tokens = await fetchTokens(url, keys);
 
   const measure = async (
     length: number,

@@ -19,14 +19,16 @@ export interface Setup {
 
 /** Fills the stores, and starts both sides. */
 export async function setUp(context: BenchContext, stores: readonly BenchStore[]): Promise<Setup> {
-  const storeIds = stores.map(({ storeId }) => storeId);
-  await publishKeys(context.installation, storeIds);
+  const keys = await publishKeys(
+    context.installation,
+    stores.map(({ storeId }) => storeId),
+  );
   await fillStores(context, stores);
   const sides = {
     ours: await context.start(await serviceProgram('query')),
     usualWay: await context.start({ name: 'usual-way', file: USUAL_WAY }),
   };
-  return { sides, tokens: await fetchTokens(sides.ours.url, storeIds) };
+  return { sides, tokens: await fetchTokens(sides.ours.url, keys) };
 }
 
 const USUAL_WAY = fileURLToPath(new URL('../usual-way/main.ts', import.meta.url));

@@ -6,7 +6,7 @@ import { expect } from 'vitest';
 import { eventually } from '#test/eventually.ts';
 import { startRedisCluster } from '#test/redis-cluster.ts';
 import { type ServiceProcess, startService } from '#test/service-process.ts';
-import { clientOf, fetchToken, publishKeys } from '../../bench/query/tokens.ts';
+import { fetchToken, publishKeys, type PublishedKey } from '../../bench/query/tokens.ts';
 import { runJson } from '../../services/admin/run-command.ts';
 import { type Backend, startHaproxy } from '../servers/haproxy.ts';
 import { startKafkaCluster } from '../servers/kafka-cluster.ts';
@@ -95,12 +95,12 @@ async function start(settings: Record<string, string>, cleanup: AsyncDisposableS
   };
   /** Publishes keys, and gets a token for each once it is active. */
   const giveKeys = async (storeIds: readonly string[]) => {
-    await publishKeys(trial.installation, storeIds);
+    const keys = await publishKeys(trial.installation, storeIds);
     const given: GivenKey[] = [];
-    for (const storeId of storeIds) {
-      await eventually(`the key of ${storeId} counts`, async () => {
-        const token = await fetchToken(proxy.url, storeId).catch(() => null);
-        if (token !== null) given.push({ storeId, token });
+    for (const key of keys) {
+      await eventually(`the key of ${key.storeId} counts`, async () => {
+        const token = await fetchToken(proxy.url, key).catch(() => null);
+        if (token !== null) given.push({ ...key, token });
         return token !== null;
       });
     }
@@ -148,8 +148,8 @@ async function start(settings: Record<string, string>, cleanup: AsyncDisposableS
       const end = await oldest?.ended;
       if (signal === 'SIGTERM') expect(end?.code).toBe(0);
     },
-    revoke: async ({ storeId }: GivenKey) => {
-      await runJson(env, ['keys', 'revoke', clientOf(storeId)]);
+    revoke: async ({ clientId }: PublishedKey) => {
+      await runJson(env, ['keys', 'revoke', clientId]);
     },
     /** The status of a list request at each query service. */
     askEach: (token: string) =>

@@ -4,10 +4,9 @@
  */
 import { describeError } from '#shared/errors.ts';
 import { pause } from '#shared/waiting.ts';
-import { fetchToken } from '../../bench/query/tokens.ts';
+import { fetchToken, type PublishedKey } from '../../bench/query/tokens.ts';
 
-export interface GivenKey {
-  storeId: string;
+export interface GivenKey extends PublishedKey {
   token: string;
 }
 
@@ -70,7 +69,10 @@ export function startIntegrations(url: string, keys: readonly GivenKey[]) {
     return null;
   };
 
-  const renewed = (own: number) => fetchToken(url, keys[own]?.storeId ?? '').catch(() => '');
+  const renewed = async (own: number) => {
+    const key = keys[own];
+    return key === undefined ? '' : fetchToken(url, key).catch(() => '');
+  };
   const poll = async (own: number) => {
     // Spreads the starts.
     await pause((own / keys.length) * POLL_MS, over.signal);
