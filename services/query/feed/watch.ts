@@ -213,7 +213,7 @@ export class Waiter {
    * @param known `null` if the store could not be read: then the next poll of the store resolves it.
    */
   waitForNews(known: Known | null): Promise<void> {
-    return new Promise<void>((resolve) => {
+    return new Promise((resolve) => {
       this.#waiting = { known, resolve };
       if (this.isOver || (known !== null && this.#isNews(known))) this.#resolve();
     });

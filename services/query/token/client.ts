@@ -173,7 +173,7 @@ async function findKey(
 ): Promise<{ clientId: string; key: AccessKey | null; failure: Failure | null }> {
   const key = await requestDeadline((signal) => readKey(clientId, signal));
   const isRight = secretMatches(clientSecret, key === null ? [] : validSecrets(key));
-  const failureOf = (): Failure | null => {
+  const failureOf = () => {
     if (key === null) return 'client_unknown';
     if (!environments.includes(key.environment)) return 'environment_not_served';
     if (!isRight) return 'secret_wrong';
