@@ -6,8 +6,8 @@ import { cpuSeconds } from './process-figures.ts';
 export interface Side extends Omit<LoadOrder, 'connections' | 'seconds'> {
   /** The measured process. */
   pid: number;
-  /** The process of its MongoDB. */
-  mongod: number;
+  /** The process of its MongoDB, if there is one here. */
+  mongod: number | null;
 }
 
 /**

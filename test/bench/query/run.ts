@@ -54,7 +54,7 @@ async function run(context: BenchContext, options: QueryOptions): Promise<string
     const stopWrites = row.isWritten ? writeOrders(installation, stores) : async () => undefined;
     const { ours, other, ratio, cpuRatio } = await measureInTurn(load, pair, options);
     await stopWrites();
-    if (Math.min(ratio, cpuRatio) < 1) behind.push(row.name);
+    if (ratio < 1 || cpuRatio < 1) behind.push(row.name);
     const figures = [ours, other].flatMap(({ perSecond, p99Ms, cpuMs, mongodbMs }) => [
       grouped(perSecond),
       p99Ms.toFixed(p99Ms < 100 ? 1 : 0),
@@ -85,7 +85,7 @@ async function sideFor(
   { url, pid }: RunningService,
   { requests, isPoll }: MixedRow,
   { tokens }: Setup,
-  mongod: number,
+  mongod: number | null,
 ): Promise<Side> {
   const sent = [];
   for (const { storeId, path } of requests) {
