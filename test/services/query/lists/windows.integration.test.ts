@@ -156,4 +156,6 @@ it.each([
   const reads = await profiled(service.installation, [COLLECTIONS.order], list);
   const documents = reads.reduce((sum, { docsExamined }) => sum + Number(docsExamined), 0);
   expect(documents).toBeLessThanOrEqual(allowed(count));
+  // MongoDB ends them, too, when they are late.
+  for (const { command } of reads) expect(command).toHaveProperty('maxTimeMS');
 });

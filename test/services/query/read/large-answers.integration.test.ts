@@ -1,9 +1,10 @@
 /** Answers of megabytes: the same as small ones, and other stores do not wait for them. */
 import { beforeAll, describe, expect, it } from 'vitest';
-import { ERASURES, STAMPS } from '#shared/read-models/collections.ts';
+import { COLLECTIONS, ERASURES, STAMPS } from '#shared/read-models/collections.ts';
 import { aCustomer, aGroup, anOrder, aProduct, MINIMAL } from '#test/changes.ts';
 import { times } from '#test/times.ts';
 import { useQueryService } from '#test/hooks.ts';
+import { profiled } from '#test/profiled.ts';
 import { readModels } from '#test/read-models.ts';
 
 const GROUPS = 40;
@@ -92,6 +93,15 @@ describe('a product with megabytes of option groups', () => {
     ).not.toEqual([]);
     for (const product of ['p1', 'p2', 'p3'])
       expect((await get(PRODUCT + product)).status).toBe(200);
+  });
+
+  it('is read with few of its groups at a time', async () => {
+    const { installation } = service;
+    const reads = await profiled(installation, [COLLECTIONS.option_group], () =>
+      get(`${PRODUCT}p1`),
+    );
+    expect(reads.length).toBeGreaterThan(1);
+    for (const { responseLength } of reads) expect(responseLength).toBeLessThan(2 * 1_048_576);
   });
 });
 
