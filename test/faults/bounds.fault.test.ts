@@ -12,11 +12,11 @@ import { parse } from 'yaml';
 import {
   batchesOf,
   COMBINATIONS,
-  PATHS,
   questionsAbout,
   recordsAtBounds,
   targetOf,
 } from '#test/bound-stores.ts';
+import { PATHS } from '#test/declared-parameters.ts';
 import { anOrder } from '#test/changes.ts';
 import { useMade, useQueryService } from '#test/hooks.ts';
 import { inheritedEnvironment } from '#test/service-process.ts';

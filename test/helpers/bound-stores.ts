@@ -5,7 +5,7 @@
 import type { EntityName } from '#shared/events/entities.ts';
 import { MINIMAL } from './changes.ts';
 import { LISTS } from './contract-bounds.ts';
-import { openApi } from './documented.ts';
+import { type Declared, declaredFor, wordsOf } from './declared-parameters.ts';
 import { edgeState, longState } from './edge-events.ts';
 import type { TestChange } from './query-service.ts';
 
@@ -93,8 +93,8 @@ export function* recordsAtBounds(
     switch (entity) {
       case 'order':
         return {
-          status: often(valuesOf('status', '/api/order/list'), index),
-          order_type: often(valuesOf('order_type', '/api/order/list'), index + 1),
+          status: often(valuesOf('/api/order/list', 'status'), index),
+          order_type: often(valuesOf('/api/order/list', 'order_type'), index + 1),
           customer: { id: customer(index) },
           ...times,
         };
@@ -105,7 +105,7 @@ export function* recordsAtBounds(
           created_at: times.created_at,
         };
       case 'campaign':
-        return { status: often(valuesOf('status', '/api/campaign/list'), index), ...times };
+        return { status: often(valuesOf('/api/campaign/list', 'status'), index), ...times };
       case 'coupon':
         return { active: index % 10 === 0, ...times };
       case 'category':
@@ -165,48 +165,14 @@ export function* batchesOf(changes: Iterable<TestChange>): Generator<TestChange[
   yield batch;
 }
 
-interface Declared {
-  name: string;
-  required?: boolean;
-  schema: Schema;
-}
-interface Schema {
-  $ref?: string;
-  enum?: readonly string[];
-  items?: Schema;
-  type?: string;
-  pattern?: string;
-  'x-effective-maximum'?: number;
-}
-
 /** A question: a path and the values of its parameters. */
 export interface BoundQuestion {
   path: string;
   parameters: Readonly<Record<string, string | readonly string[]>>;
 }
 
-/** Every path of data that the document describes, with its parameters. */
-const DECLARED: ReadonlyMap<string, readonly Declared[]> = new Map(
-  Object.entries(openApi.paths).flatMap(([path, { get }]) => {
-    const { parameters = [] } = (get ?? {}) as { parameters?: Declared[] };
-    return path.startsWith('/api/') && get !== undefined
-      ? [[path, parameters.filter(({ name }) => name !== undefined)] as const]
-      : [];
-  }),
-);
-export const PATHS = [...DECLARED.keys()];
-
-function enumOf(schema: Schema): readonly string[] | undefined {
-  const { $ref, items, enum: words } = schema;
-  if (items !== undefined) return enumOf(items);
-  if ($ref === undefined) return words;
-  return enumOf(openApi.components['schemas']?.[$ref.split('/').at(-1) ?? ''] as Schema);
-}
-
-function valuesOf(name: string, path: string): readonly string[] {
-  const schema = DECLARED.get(path)?.find((parameter) => parameter.name === name)?.schema ?? {};
-  return enumOf(schema) ?? [];
-}
+const valuesOf = (path: string, name: string): readonly string[] =>
+  declaredFor(path).flatMap((one) => (one.name === name ? (wordsOf(one.schema) ?? []) : []));
 
 const local = (instant: number) => new Date(instant - 180 * MINUTE).toISOString().slice(0, 19);
 
@@ -215,7 +181,7 @@ const local = (instant: number) => new Date(instant - 180 * MINUTE).toISOString(
  * kind of parameter needs a line here.
  */
 function tried({ name, schema }: Declared): readonly (string | readonly string[])[] {
-  const words = enumOf(schema);
+  const words = wordsOf(schema);
   const ends = words === undefined ? [] : [words[0] ?? '', words.at(-1) ?? ''];
   if (words !== undefined) return schema.type === 'array' ? [...ends, ends] : ends;
   if (schema.type === 'boolean') return ['true', 'false'];
@@ -237,7 +203,7 @@ function tried({ name, schema }: Declared): readonly (string | readonly string[]
  * second one.
  */
 export function* questionsAbout(path: string, mostFilters: number): Generator<BoundQuestion> {
-  const declared = DECLARED.get(path) ?? [];
+  const declared = declaredFor(path);
   const filters = declared.filter(({ name }) => name !== 'page' && name !== 'page_size');
   const options = filters.map((one) => tried(one).map((value) => ({ [one.name]: value })));
   const required = Object.assign(

@@ -5,7 +5,7 @@ import { keyEvent } from './events.ts';
 import { eventually } from './eventually.ts';
 import { type Installation } from './installation.ts';
 import type { Model } from './model.ts';
-import { lists, type Question, records, SEARCHES, target } from './questions.ts';
+import { answerTo, type Question, records, SEARCHES, target } from './questions.ts';
 import { STREAM_STORES } from './streams.ts';
 
 export interface Compared {
@@ -60,7 +60,7 @@ export async function compareAnswers(
     compared.answers += 1;
   };
   for (const question of questions) {
-    const expected = lists[question.path][1](model, question.storeId, question.query);
+    const expected = answerTo(question, model);
     await compare(question.storeId, target(question), expected);
     if (expected.results.length > 0) compared.found += 1;
   }

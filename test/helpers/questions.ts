@@ -2,15 +2,11 @@
  * Random questions for every list, and every record of random streams, each with the model's
  * answer.
  */
-import { readFileSync } from 'node:fs';
 import fc from 'fast-check';
-import { CAMPAIGN_STATUSES } from '#shared/records/campaign.ts';
-import { ORDER_STATUSES } from '#shared/records/order.ts';
-import { ORDER_TYPES } from '#shared/records/store.ts';
 import { TEXT } from './complete-states.ts';
+import { type Declared, declaredFor, PATHS, wordsOf } from './declared-parameters.ts';
 import type { Envelope, ListQuery, Model } from './model.ts';
 import { STREAM_IDS, STREAM_STORES } from './streams.ts';
-import { words } from './words.ts';
 
 /** Absent in `absences` of ten cases. */
 function maybe<T>(arbitrary: fc.Arbitrary<T>, absences: number): fc.Arbitrary<T | undefined> {
@@ -53,114 +49,63 @@ export const SEARCHES = [
     '|',
   ),
 ];
-const customerQuery = fc
-  .tuple(fc.record({ ...paging, search: maybe(fc.constantFrom(...SEARCHES), 4) }), ranges)
-  .map(([query, bounds]): ListQuery => defined({ ...query, ...bounds }));
-const orderQuery = fc
-  .tuple(
-    fc.record({ ...paging, status: some(ORDER_STATUSES), order_type: some(ORDER_TYPES) }),
-    ranges,
-  )
-  .map(([query, bounds]): ListQuery => defined({ ...query, ...bounds }));
-const customerOrderQuery = fc
-  .tuple(orderQuery, maybe(fc.constantFrom('c1', 'c2', 'C_4', 'nobody'), 6))
-  .map(([query, customer]): ListQuery => defined({ ...query, customer_id: customer }));
+/** The values of filters, by name; others have the words of their closed list, or a text. */
+const FILTERS: Record<string, fc.Arbitrary<unknown>> = {
+  ...paging,
+  search: maybe(fc.constantFrom(...SEARCHES), 4),
+  active: maybe(fc.boolean(), 5),
+  rating: maybe(fc.uniqueArray(fc.integer({ min: 1, max: 5 }), { minLength: 1 }), 5),
+  customer_id: maybe(fc.constantFrom('c1', 'c2', 'C_4', 'nobody'), 6),
+  category_id: maybe(fc.constantFrom('k1', 'k2', 'nowhere', 'k9'), 6),
+};
 
-interface OpenApi {
-  paths: Record<string, { get: { parameters: { name?: string; schema?: Schema }[] } }>;
-  components: { schemas: Record<string, Schema> };
-}
-interface Schema {
-  $ref?: string;
-  type?: string;
-  enum?: string[];
-  items?: Schema;
+function valuesOf({ name, schema }: Declared): fc.Arbitrary<unknown> {
+  const values = wordsOf(schema) ?? [TEXT];
+  const others = schema.type === 'array' ? some(values) : maybe(fc.constantFrom(...values), 8);
+  return FILTERS[name] ?? others;
 }
 
-const openApi = JSON.parse(readFileSync('docs/openapi.json', 'utf8')) as OpenApi;
-
-/** The filters of a list that its questions do not name: by words of closed lists, or by a text. */
-function otherFilters(path: string): Record<string, fc.Arbitrary<unknown>> {
-  const found = openApi.paths[path]?.get.parameters ?? [];
-  const others = found.flatMap(({ name = '', schema = {} }) => {
-    if (schema.type === undefined || NAMED.has(name)) return [];
-    const { items = schema } = schema;
-    const { enum: values = [TEXT] } =
-      openApi.components.schemas[items.$ref?.split('/').at(-1) ?? ''] ?? items;
-    const arbitrary =
-      schema.items === undefined ? maybe(fc.constantFrom(...values), 8) : some(values);
-    return [[name, arbitrary] as const];
-  });
-  return Object.fromEntries(others);
+/** Any filters that a list declares. */
+function queryOf(path: string): fc.Arbitrary<ListQuery> {
+  const declared = declaredFor(path);
+  const filters = declared.filter(({ name }) => !/_(?:from|to)$/.test(name));
+  const values = Object.fromEntries(filters.map((one) => [one.name, valuesOf(one)]));
+  return fc
+    .tuple(fc.record(values), ranges)
+    .map(([query, bounds]) =>
+      Object.fromEntries(
+        Object.entries({ ...query, ...bounds }).filter(
+          ([name, value]) =>
+            value !== undefined && declared.some((parameter) => parameter.name === name),
+        ),
+      ),
+    );
 }
-
-const NAMED = new Set(
-  words(
-    'page page_size search status order_type rating active category_id customer_id',
-    'created_from created_to updated_from updated_to',
-  ),
-);
 
 /** A request for a list of one store. */
-export type Question = { path: ListPath; query: ListQuery; storeId: string };
-
-type AnswerOf = (model: Model, store: string, query: ListQuery) => Envelope;
-const of =
-  (kind: string): AnswerOf =>
-  (model, store, query) =>
-    model.list(kind, store, query);
-
-/** Every list, with its possible parameters and the model's answer. */
-export const lists = {
-  '/api/customer/list': [customerQuery, of('customer')],
-  '/api/order/list': [orderQuery, of('order')],
-  '/api/customer/order-list/': [
-    customerOrderQuery,
-    (model, store, query) => model.customerOrders(store, query),
-  ],
-  '/api/coupon/list': [fc.record({ ...paging, active: maybe(fc.boolean(), 5) }), of('coupon')],
-  '/api/review/list': [
-    fc
-      .tuple(
-        fc.record({
-          ...paging,
-          rating: maybe(fc.uniqueArray(fc.integer({ min: 1, max: 5 }), { minLength: 1 }), 5),
-        }),
-        ranges,
-      )
-      .map(([query, { created_from, created_to }]) => ({ ...query, created_from, created_to })),
-    of('review'),
-  ],
-  '/api/campaign/list': [fc.record({ ...paging, status: some(CAMPAIGN_STATUSES) }), of('campaign')],
-  '/api/category/list': [fc.record(paging), of('category')],
-  '/api/product/list': [
-    fc
-      .tuple(
-        fc.record({
-          ...paging,
-          category_id: maybe(fc.constantFrom('k1', 'k2', 'nowhere', 'k9'), 6),
-        }),
-        ranges,
-      )
-      .map(([query, { updated_from, updated_to }]) => ({ ...query, updated_from, updated_to })),
-    of('product'),
-  ],
-  '/api/option-group/list': [fc.record(paging), of('option_group')],
-} satisfies Record<string, [fc.Arbitrary<ListQuery>, AnswerOf]>;
-export type ListPath = keyof typeof lists;
+export interface Question {
+  path: string;
+  query: ListQuery;
+  storeId: string;
+}
 
 /** An arbitrary question about any list. */
 export const question: fc.Arbitrary<Question> = fc
-  .constantFrom(...(Object.keys(lists) as ListPath[]))
+  .constantFrom(...PATHS.filter((path) => /list\/?$/.test(path)))
   .chain((path) =>
     fc.record({
       path: fc.constant(path),
-      query: fc
-        .tuple(lists[path][0], fc.record(otherFilters(path)))
-        .map(([query, others]): ListQuery => defined({ ...query, ...others })),
+      query: queryOf(path),
       storeId: fc.constantFrom(...STREAM_STORES),
     }),
   );
+
+export function answerTo({ path, query, storeId }: Question, model: Model): Envelope {
+  const [, , name = ''] = path.split('/');
+  return path === '/api/customer/order-list/'
+    ? model.customerOrders(storeId, query)
+    : model.list(name.replace('-', '_'), storeId, query);
+}
 
 /** Every details endpoint, with the ids in streams and the model's answer. */
 export const records = (
@@ -170,10 +115,6 @@ export const records = (
   ids: STREAM_IDS[kind],
   answer: (model: Model, store: string, id: string) => model.record(kind, store, id),
 }));
-
-function defined<T extends object>(record: T): T {
-  return Object.fromEntries(Object.entries(record).filter(([, value]) => value !== undefined)) as T;
-}
 
 export function target({ path, query }: Question): string {
   const parameters = new URLSearchParams();

@@ -10,12 +10,12 @@ import {
   type Bound,
   type BoundQuestion,
   BOUNDS,
-  PATHS,
   questionsAbout,
   recordsAtBounds,
   type Sizes,
   targetOf,
 } from '#test/bound-stores.ts';
+import { PATHS } from '#test/declared-parameters.ts';
 import { LISTS } from '#test/contract-bounds.ts';
 import { useQueryService } from '#test/hooks.ts';
 import { readModels } from '#test/read-models.ts';
