@@ -59,13 +59,11 @@ export async function startHttpProxy(
     // The API is away, or the client has gone.
     void (async () => pass({ request, response, ask }))().catch(() => response.destroy());
   });
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
+  await once(server.listen(0, '127.0.0.1'), 'listening');
   const { port } = server.address() as AddressInfo;
   const close = async () => {
     server.closeAllConnections();
-    server.close();
-    await once(server, 'close');
+    await once(server.close(), 'close');
   };
   return { url: `http://127.0.0.1:${port}${prefix}`, close, [Symbol.asyncDispose]: close };
 }

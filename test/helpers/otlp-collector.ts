@@ -1,4 +1,5 @@
 /** A trace collector (OTLP over HTTP) that keeps all spans. */
+import { once } from 'node:events';
 import {
   createServer,
   type IncomingMessage,
@@ -54,7 +55,7 @@ export async function startOtlpCollector(answer?: RequestListener): Promise<Otlp
     response.writeHead(200, { 'content-type': 'application/json' }).end('{}');
   };
   const server = createServer(answer ?? ((request, response) => void take(request, response)));
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  await once(server.listen(0, '127.0.0.1'), 'listening');
   return {
     server,
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
@@ -69,7 +70,7 @@ export async function startOtlpCollector(answer?: RequestListener): Promise<Otlp
       spans.filter((span) => span.traceId === traceId && span.parentSpanId === spanId),
     async close() {
       server.closeAllConnections();
-      await new Promise((resolve) => server.close(resolve));
+      await once(server.close(), 'close');
     },
   };
 }

@@ -1,7 +1,8 @@
 /**
  * A TCP proxy that freezes or cuts connections, to simulate a hanging or dead server for one test.
  */
-import { connect, createServer, type Socket } from 'node:net';
+import { once } from 'node:events';
+import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 
 export interface TcpProxy extends AsyncDisposable {
   port: number;
@@ -59,27 +60,15 @@ export async function startTcpProxy(first: { host: string; port: number }): Prom
       for (const pair of pairs) if (pair.includes(from)) pairs.delete(pair);
     });
   };
-  const listen = (port: number) =>
-    new Promise<void>((resolve, reject) => {
-      server.once('error', reject);
-      server.listen(port, '127.0.0.1', () => {
-        server.off('error', reject);
-        resolve();
-      });
-    });
+  const listen = (port: number) => once(server.listen(port, '127.0.0.1'), 'listening');
   const cut = async () => {
-    const closed = new Promise<void>((resolve) => {
-      if (server.listening) server.close(() => resolve());
-      else resolve();
-    });
+    const closed = server.listening ? once(server.close(), 'close') : null;
     for (const pair of pairs) for (const socket of pair) socket.destroy();
     for (const socket of stranded) socket.destroy();
     await closed;
   };
   await listen(0);
-  const address = server.address();
-  if (address === null || typeof address === 'string') throw new Error('the proxy has no port');
-  const { port } = address;
+  const { port } = server.address() as AddressInfo;
   return {
     port,
     cut,

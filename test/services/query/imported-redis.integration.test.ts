@@ -18,7 +18,7 @@ import {
   startQueryService,
   sumOf,
 } from '#test/query-service.ts';
-import { copyRedis, type RedisCopy, restoreCopy, rewriteCopy } from '#test/redis-copy.ts';
+import { copyRedis, type RedisCopy, restoreCopy, rewriteCopy } from './redis-copy.ts';
 import { startRedisProcess } from '#test/redis-process.ts';
 import {
   areRevoked,
