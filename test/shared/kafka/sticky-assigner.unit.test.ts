@@ -1,8 +1,9 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { dealOut, type Owned } from '#shared/kafka/sticky-assigner.ts';
+import { times } from '#test/times.ts';
 
-const upTo = (count: number) => Array.from({ length: count }, (_, partition) => partition);
+const upTo = (count: number) => times(count, (partition) => partition);
 const nothing: Owned = new Map();
 /** Members with arbitrary claims, including partitions of others and deleted ones. */
 const members = fc
