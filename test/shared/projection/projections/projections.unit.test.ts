@@ -16,7 +16,7 @@ type Fields = Record<string, unknown>;
 /** The time of the event. */
 const HAPPENED = new Date('2026-02-02T12:00:00.000Z');
 
-const { items = [] } = COMPLETE_STATES.order;
+const items = COMPLETE_STATES.order.items ?? [];
 const [option] = COMPLETE_STATES.option_group.options;
 
 /** What replaces fields of the complete state. */
