@@ -9,7 +9,6 @@ import {
   COLLECTIONS,
   type OrderDocument,
   REWRITINGS,
-  stampsIn,
   lettersIn,
 } from '#shared/read-models/collections.ts';
 import { erasuresIn } from '#shared/read-models/erasures.ts';
@@ -20,7 +19,7 @@ import { eventually } from '#test/eventually.ts';
 import { type Installation } from '#test/installation.ts';
 import { startSilentProjector } from '#test/projectors.ts';
 import type { TestChange } from '#test/query-service.ts';
-import { caughtUp, erased, readModels } from '#test/read-models.ts';
+import { caughtUp, erased, readModels, stampOf } from '#test/read-models.ts';
 import { withSmallErasures } from '#test/small-erasures.ts';
 import { withSmallTrees } from '#test/small-trees.ts';
 import { runCommand, runJson } from '../../../services/admin/run-command.ts';
@@ -46,8 +45,6 @@ const review = (index: number): TestChange => ({
   id: `r${index}`,
   data: { ...MINIMAL.review, customer_id: 'c1', customer_name: NAME },
 });
-const many = (count: number, make: (index: number) => TestChange) =>
-  times(count, (index) => make(index));
 
 describe('a deleted customer with many orders', () => {
   const restores = [withSmallErasures(AT_ONCE), withSmallTrees(8, 3)];
@@ -59,7 +56,7 @@ describe('a deleted customer with many orders', () => {
   let token: string;
   let db: Db;
   /** The cursor of a follower of order changes before the deletion. */
-  let cursor: string | null = null;
+  let cursor: string;
 
   beforeAll(async () => {
     ({ installation } = service);
@@ -83,21 +80,19 @@ describe('a deleted customer with many orders', () => {
   };
   const shows = async (id: string) =>
     holdsAny((await get(`/api/order/details/?order_id=${id}`)).text);
-  /** Reads all order changes. @returns the last entry of each order, and the cursor. */
-  const follow = async (after: string | null) => {
+  /** Reads all order changes. @returns the last entry of each order, and where to continue. */
+  const follow = async (after = '') => {
     const told = new Map<string, string>();
     for (let from = after; ;) {
-      const page = await get(
-        `/api/order/changes?page_size=100${from === null ? '' : `&after=${from}`}`,
-      );
+      const page = await get(`/api/order/changes?page_size=1000${from}`);
       const { results, next, more } = page.json as {
         results: { id: string }[];
         next: string;
         more: boolean;
       };
       for (const change of results) told.set(change.id, JSON.stringify(change));
-      if (!more) return { told, next };
-      from = next;
+      from = `&after=${next}`;
+      if (!more) return { told, from };
     }
   };
   /** Collections with documents that contain data of the customer. */
@@ -110,11 +105,6 @@ describe('a deleted customer with many orders', () => {
     return found.toSorted();
   };
   const erasures = () => erasuresIn(db).find().toArray();
-  const stamp = async () => {
-    const found = await stampsIn(db).findOne({ _id: 's1' });
-    if (found === null) throw new Error('the store has no stamp');
-    return found;
-  };
   const expectVerified = async () => {
     const { stdout, stderr } = await runCommand(installation.env, 'verify --deep');
     expect(stdout + stderr).toMatch(/no differences/);
@@ -123,9 +113,9 @@ describe('a deleted customer with many orders', () => {
   it('is in no change and under no former entity tag after the deletion, although still stored', async () => {
     await publish([
       customer(),
-      ...many(ORDERS, (index) => order(`o${index}`)),
-      ...many(LETTERS, (index) => poison(`poison${index}`)),
-      ...many(REVIEWS, review),
+      ...times(ORDERS, (index) => order(`o${index}`)),
+      ...times(LETTERS, (index) => poison(`poison${index}`)),
+      ...times(REVIEWS, review),
     ]);
     const tags: Record<string, string> = {};
     for (const path of PATHS) {
@@ -136,20 +126,20 @@ describe('a deleted customer with many orders', () => {
     expect(await stored()).toEqual(
       expect.arrayContaining(['customers', 'dead_letters', 'orders', 'reviews']),
     );
-    const { position = 0 } = await stamp();
-    const before = await follow(null);
+    const { position = 0 } = await stampOf(db);
+    const before = await follow();
     expect([...before.told.values()].filter(holdsAny)).toHaveLength(ORDERS);
-    cursor = before.next;
+    cursor = before.from;
 
     await publish([gone(customer())]);
     expect(await erasures()).toMatchObject([{ _id: 's1/c1', store_id: 's1', position }]);
-    expect(await stamp()).toMatchObject({ erasing: true });
+    expect(await stampOf(db)).toMatchObject({ erasing: true });
     expect(await stored()).toEqual(['dead_letters', 'orders', 'reviews']);
     for (const path of PATHS) {
       const { text } = await get(path, { 'if-none-match': tags[path] ?? '' });
       expect(holdsAny(text), path).toBe(false);
     }
-    const { told } = await follow(null);
+    const { told } = await follow();
     expect([told.size, [...told.values()].filter(holdsAny)]).toEqual([ORDERS, []]);
   });
 
@@ -171,23 +161,8 @@ describe('a deleted customer with many orders', () => {
     expect(await erasures()).toHaveLength(1);
   });
 
-  it('keeps data from after a return, until the next deletion', async () => {
-    await publish([order('late')]);
-    await publish([customer(), poison('poison-back'), order('back')]);
-    expect(await Promise.all(['late', 'back', 'o7'].map(shows))).toEqual([false, true, false]);
-    expect((await erasures()).map(({ _id }) => _id)).toEqual(['s1/c1']);
-    // Deleted, restored, with an order, and deleted again in one slice; then restored again.
-    await publish([gone(customer()), customer(), order('between'), gone(customer())]);
+  it('is hidden in rebuilt read models, which equal the present ones, but for what came after a return', async () => {
     await publish([customer(), order('again')]);
-    expect(await Promise.all(['back', 'between', 'again'].map(shows))).toEqual([
-      false,
-      false,
-      true,
-    ]);
-    await expectVerified();
-  });
-
-  it('is hidden in rebuilt read models, which equal the present ones', async () => {
     const rebuilt = await runCommand(installation.env, 'rebuild --share 100');
     expect(rebuilt.stdout + rebuilt.stderr).toMatch(/no difference/);
     expect(rebuilt.code).toBe(0);
@@ -200,7 +175,7 @@ describe('a deleted customer with many orders', () => {
       const { told } = await follow(cursor);
       return told.size > ORDERS;
     });
-    expect(await Promise.all(['o7', 'back', 'again'].map(shows))).toEqual([false, false, true]);
+    expect([await shows('o7'), await shows('again')]).toEqual([false, true]);
     expect((await runCommand(installation.env, 'rollback')).code).toBe(0);
     db = await readModels(installation);
     expect(db.databaseName).toBe(former.databaseName);
@@ -208,7 +183,7 @@ describe('a deleted customer with many orders', () => {
 
   it('is erased in pieces, in the order of changes', async () => {
     const orders = db.collection<OrderDocument>(COLLECTIONS.order);
-    const { position: from = 0 } = await stamp();
+    const { position: from = 0 } = await stampOf(db);
     const kept = await orders.findOne({ _id: 's1/again' });
     await service.stopProjector();
     const quick = await startSilentProjector(installation, installation.environment, {
@@ -216,7 +191,7 @@ describe('a deleted customer with many orders', () => {
     });
     onTestFinished(() => quick.stop());
     await erased(installation);
-    const now = await stamp();
+    const now = await stampOf(db);
     expect(now).not.toHaveProperty('erasing');
     expect(await db.collection(REWRITINGS).countDocuments()).toBe(0);
     expect(await orders.findOne({ _id: 's1/again' })).toEqual(kept);
@@ -225,7 +200,7 @@ describe('a deleted customer with many orders', () => {
     expect(Math.max(...positions)).toBe(now.positions?.order);
     expect(now.position).toBeGreaterThanOrEqual(from + positions.length);
     const { told } = await follow(cursor);
-    expect(many(ORDERS, (at) => order(`o${at}`)).filter(({ id }) => !told.has(id))).toEqual([]);
+    expect(times(ORDERS, (at) => `o${at}`).filter((id) => !told.has(id))).toEqual([]);
     expect([...told].filter(([, change]) => holdsAny(change)).map(([id]) => id)).toEqual(['again']);
 
     await publish([gone(customer())]);
