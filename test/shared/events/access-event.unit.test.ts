@@ -26,8 +26,7 @@ function read(data: unknown, attributes: object = {}) {
   return readAccessChange({ key: Buffer.from('s1'), value: Buffer.from(JSON.stringify(event)) });
 }
 
-const reasonOf = (data: unknown, attributes: object = {}) =>
-  rejectionOf(() => read(data, attributes))?.reason;
+const reasonOf = (...event: Parameters<typeof read>) => rejectionOf(() => read(...event))?.reason;
 
 const REVOCATION: AccessKeyChange = {
   kind: 'access_key',
