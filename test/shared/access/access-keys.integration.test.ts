@@ -2,10 +2,8 @@
  * The effects of events on keys and stores: revocations, and the highest sequence, which only
  * allows removals.
  */
-import fc from 'fast-check';
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { useInstallation } from '#test/hooks.ts';
-import { times } from '#test/times.ts';
 import {
   type AccessKey,
   applyErasure,
@@ -14,7 +12,7 @@ import {
   type ControlCollections,
   controlCollections,
 } from '#shared/access/access-keys.ts';
-import { type AccessKeyChange, SCOPES, type Scope } from '#shared/events/access-event.ts';
+import { type AccessKeyChange, SCOPES } from '#shared/events/access-event.ts';
 import { LAST_SEQUENCE } from '#shared/events/cloud-event.ts';
 import { controlDatabase } from '#shared/read-models/generation.ts';
 
@@ -67,9 +65,6 @@ async function key(): Promise<string> {
 /** Applies the status of the store by a source. */
 const say = (source: 'access' | 'record', status: 'active' | 'blocked', sequence = LAST_SEQUENCE) =>
   applyStoreStatus(control.stores, ENVIRONMENT, { storeId: 's1', sequence, status }, source);
-
-const shuffled = <T>(all: T[]) =>
-  fc.shuffledSubarray(all, { minLength: all.length, maxLength: all.length });
 
 async function afterAllOf(changes: readonly AccessKeyChange[]): Promise<string> {
   await control.keys.deleteMany({});
@@ -139,33 +134,6 @@ describe('at the highest sequence', () => {
     expect(await apply(event('active order a,b', LAST_SEQUENCE, { a: late, b: late }))).toBeNull();
     await apply(event('active order b'));
     expect(await expiry()).toEqual({ b: late });
-  });
-
-  it('events in any order and number have the same result, within the rights of the first', async () => {
-    const some = (names: readonly string[]) =>
-      fc.subarray([...names]).map((chosen) => chosen.join() || '-');
-    const rights = fc.tuple(some(SCOPES), some(['a', 'b'])).map((both) => both.join(' '));
-    const change = fc
-      .tuple(fc.constantFrom('active', 'active', 'active', 'inactive'), rights)
-      .map((both) => event(both.join(' ')));
-    const orders = fc
-      .array(change, { minLength: 4, maxLength: 4 })
-      .chain((others) => fc.tuple(...times(3, () => shuffled([...others, ...others]))));
-    await fc.assert(
-      fc.asyncProperty(rights, orders, async (given, all) => {
-        const first = event(`active ${given}`);
-        const results = new Set<string>();
-        for (const order of all) results.add(await afterAllOf([first, ...order]));
-        expect(results.size).toBe(1);
-        const stored = await control.keys.findOne({ _id: 'k' });
-        const isLess = (scope: Scope) => first.scopes?.includes(scope);
-        expect(stored?.scopes.every(isLess)).toBe(true);
-        expect(stored?.secret_hashes.every((hash) => first.secretHashes?.includes(hash))).toBe(
-          true,
-        );
-      }),
-      { numRuns: 15 },
-    );
   });
 
   it('a store can be blocked, but not unblocked', async () => {

@@ -236,7 +236,6 @@ describe('readChange', () => {
     ['no key', { ...structured(), key: null }, 'key_mismatch'],
     ['another key', { ...structured(), key: Buffer.from('s2') }, 'key_mismatch'],
     ['an old specversion', structured({ specversion: '0.3' }), 'invalid_attribute'],
-    ['no id', structured({ id: undefined }), 'invalid_attribute'],
     ['an empty source', structured({ source: '' }), 'invalid_attribute'],
     ['no time', structured({ time: undefined }), 'invalid_attribute'],
     ['a time without a zone', structured({ time: '2026-11-20T21:15:04' }), 'invalid_attribute'],
@@ -270,7 +269,6 @@ describe('readChange', () => {
 
   it.each<[string, Record<string, unknown>, string]>([
     ['money with one decimal', { total: '39.9' }, 'data.total'],
-    ['money as a number', { total: 39.9 }, 'data.total'],
     ['negative money', { total: '-1.00' }, 'data.total'],
     ['money of 13 digits', { total: '1234567890123.00' }, 'data.total'],
     ['a date that does not exist', { created_at: '2026-02-30T00:00:00Z' }, 'data.created_at'],

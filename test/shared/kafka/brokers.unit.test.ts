@@ -70,15 +70,11 @@ async function readAll(fetched: readonly Fetched[]) {
 describe('a fetch answer', () => {
   const values = ['a', 'b', 'c'].map((text) => Buffer.from(text));
 
-  it('may contain batches beyond its high watermark', async () => {
-    expect(await readAll([{ set: encodeBatch({ values }), highWatermark: 1 }])).toMatchObject([
-      { next: 3, messages: values.map((value) => ({ value })) },
-    ]);
-  });
-
-  it('ends with the last stable offset: what an open transaction hides is no lag', async () => {
+  it('may contain batches beyond its high watermark, and ends with the last stable offset: what an open transaction hides is no lag', async () => {
     const set = encodeBatch({ values });
-    expect(await readAll([{ set, highWatermark: 2_000, lastStableOffset: 3 }])).toMatchObject([
+    const hidden = { set, highWatermark: 2_000, lastStableOffset: 3 };
+    expect(await readAll([{ set, highWatermark: 1 }, hidden])).toMatchObject([
+      { next: 3, messages: values.map((value) => ({ value })) },
       { end: 3 },
     ]);
   });

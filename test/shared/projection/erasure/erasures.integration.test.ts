@@ -5,12 +5,7 @@
  */
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { BSON, type Db } from 'mongodb';
-import {
-  COLLECTIONS,
-  type OrderDocument,
-  REWRITINGS,
-  lettersIn,
-} from '#shared/read-models/collections.ts';
+import { COLLECTIONS, type OrderDocument, lettersIn } from '#shared/read-models/collections.ts';
 import { erasuresIn } from '#shared/read-models/erasures.ts';
 import { aCustomer, anOrder, gone, MINIMAL } from '#test/changes.ts';
 import { times } from '#test/times.ts';
@@ -161,8 +156,17 @@ describe('a deleted customer with many orders', () => {
     expect(await erasures()).toHaveLength(1);
   });
 
-  it('is hidden in rebuilt read models, which equal the present ones, but for what came after a return', async () => {
-    await publish([customer(), order('again')]);
+  it('keeps data from after a return, until the next deletion', async () => {
+    // Its id is behind those of all others: no slice erases it at once.
+    await publish([customer(), order('returned')]);
+    expect(await shows('returned')).toBe(true);
+    await publish([gone(customer()), customer(), order('again')]);
+    expect([await shows('returned'), await shows('again')]).toEqual([false, true]);
+    expect((await erasures()).map(({ _id }) => _id)).toEqual(['s1/c1']);
+    await expectVerified();
+  });
+
+  it('is hidden in rebuilt read models, which equal the present ones', async () => {
     const rebuilt = await runCommand(installation.env, 'rebuild --share 100');
     expect(rebuilt.stdout + rebuilt.stderr).toMatch(/no difference/);
     expect(rebuilt.code).toBe(0);
@@ -175,15 +179,14 @@ describe('a deleted customer with many orders', () => {
       const { told } = await follow(cursor);
       return told.size > ORDERS;
     });
-    expect([await shows('o7'), await shows('again')]).toEqual([false, true]);
+    expect(await Promise.all(['o7', 'returned', 'again'].map(shows))).toEqual([false, false, true]);
     expect((await runCommand(installation.env, 'rollback')).code).toBe(0);
     db = await readModels(installation);
     expect(db.databaseName).toBe(former.databaseName);
   });
 
-  it('is erased in pieces, in the order of changes', async () => {
+  it('is erased in pieces, which followers get as changes', async () => {
     const orders = db.collection<OrderDocument>(COLLECTIONS.order);
-    const { position: from = 0 } = await stampOf(db);
     const kept = await orders.findOne({ _id: 's1/again' });
     await service.stopProjector();
     const quick = await startSilentProjector(installation, installation.environment, {
@@ -191,14 +194,9 @@ describe('a deleted customer with many orders', () => {
     });
     onTestFinished(() => quick.stop());
     await erased(installation);
-    const now = await stampOf(db);
-    expect(now).not.toHaveProperty('erasing');
-    expect(await db.collection(REWRITINGS).countDocuments()).toBe(0);
+    expect(await stampOf(db)).not.toHaveProperty('erasing');
     expect(await orders.findOne({ _id: 's1/again' })).toEqual(kept);
-    const positions = await orders.distinct('feed_position', { feed_position: { $gt: from } });
-    expect(positions.length).toBeGreaterThan(ORDERS / 2);
-    expect(Math.max(...positions)).toBe(now.positions?.order);
-    expect(now.position).toBeGreaterThanOrEqual(from + positions.length);
+    await expectVerified();
     const { told } = await follow(cursor);
     expect(times(ORDERS, (at) => `o${at}`).filter((id) => !told.has(id))).toEqual([]);
     expect([...told].filter(([, change]) => holdsAny(change)).map(([id]) => id)).toEqual(['again']);
