@@ -14,7 +14,7 @@ const answer = (next: number): Answer => ({ messages: [], next, end: 9, isOutsid
 
 /** A fetcher of brokers that answer each request by a function. */
 function fetching(
-  fetch: (broker: number, request: FetchRequest) => Promise<Fetched>,
+  fetch: (request: FetchRequest, broker: number) => Promise<Fetched>,
   leaders: (number | null)[],
 ) {
   const closing = new AbortController();
@@ -27,7 +27,7 @@ function fetching(
     refresh: async () => refreshed(),
     fetch: (broker, request) => {
       requests.push({ broker, lane: request.lane });
-      return fetch(broker, request);
+      return fetch(request, broker);
     },
   };
   const fetcher = new Fetcher({
@@ -53,7 +53,7 @@ const never = new Promise<Fetched>(() => undefined);
 
 describe('a read', () => {
   it('shares a request with others of its broker, each from its own offset', async () => {
-    const { read, requests } = fetching((_, request) => onward(request), [1, 1, 2]);
+    const { read, requests } = fetching(onward, [1, 1, 2]);
     const answers = await Promise.all([read(0, 5), read(1, 7), read(2, 9)]);
     expect(answers.map((one) => one?.next)).toEqual([6, 8, 10]);
     expect(requests.map(({ broker }) => broker)).toEqual([1, 2]);
@@ -65,7 +65,7 @@ describe('a read', () => {
     ['reaches its end does not wait for others there', { silent: 2, atEnd: true, used: 3 }],
   ])('of a partition that %s', async (_what, { silent, atEnd, used }) => {
     const { read, requests } = fetching(
-      (_, request) => (request.lane === silent ? never : onward(request)),
+      (request) => (request.lane === silent ? never : onward(request)),
       [1, 1],
     );
     void read(0, 0, silent === 2);
@@ -77,7 +77,7 @@ describe('a read', () => {
   it('waits while its partition has no leader or a silent one, as others go on, and continues with a new one', async () => {
     const leaders: (number | null)[] = [null, 1, 2];
     const { read, requests, waits, onRefresh } = fetching(
-      (broker, request) => (broker === 2 ? never : onward(request)),
+      (request, broker) => (broker === 2 ? never : onward(request)),
       leaders,
     );
     const waiting = read(0);
@@ -91,7 +91,7 @@ describe('a read', () => {
 
   it('begins again with the leader of now where its partition has moved, or its broker fails', async () => {
     const leaders = [1, 2];
-    const { read, requests, onRefresh } = fetching(async (broker, request) => {
+    const { read, requests, onRefresh } = fetching(async (request, broker) => {
       if (broker === 2) throw unavailable('down');
       const moved = { partition: 0, read: async () => 'moved' as const };
       return broker === 1 ? { throttleMs: 0, partitions: [moved] } : onward(request);
@@ -104,7 +104,7 @@ describe('a read', () => {
   it('asks again for a partition that the answer leaves out, after the time that the broker wants', async () => {
     let throttled = 0;
     const { read } = fetching(
-      async (_, request) => {
+      async (request) => {
         if (throttled > 0) return onward(request);
         throttled = performance.now();
         return { throttleMs: 150, partitions: [] };
@@ -117,7 +117,7 @@ describe('a read', () => {
 
   it('gets nothing of an answer that comes after it was given up', async () => {
     const gate = Promise.withResolvers<void>();
-    const { read } = fetching((_, request) => gate.promise.then(() => onward(request)), [1]);
+    const { read } = fetching((request) => gate.promise.then(() => onward(request)), [1]);
     const given = new AbortController();
     const late = read(0, 0, false, given.signal);
     await systemClock.sleep(20);
@@ -131,7 +131,7 @@ describe('a read', () => {
   it('fails alone if its partition is refused', async () => {
     const refused = { partition: 0, read: () => Promise.reject(new Error('refused')) };
     const { read } = fetching(
-      async (_, request) => {
+      async (request) => {
         const { throttleMs, partitions } = await onward(request);
         return { throttleMs, partitions: [refused, ...partitions.slice(1)] };
       },

@@ -1,4 +1,5 @@
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { kafkaMessage } from '#test/events.ts';
 import { useInstallation } from '#test/hooks.ts';
 import { emptyReadModels } from '#test/read-models.ts';
 import type { Db } from 'mongodb';
@@ -22,13 +23,7 @@ beforeAll(async () => {
 });
 
 const place = { topic: 't', partition: 0 };
-const messageAt = (offset: number): LogMessage => ({
-  key: null,
-  value: null,
-  offset: String(offset),
-  timestamp: '0',
-  attributes: 0,
-});
+const messageAt = (offset: number): LogMessage => kafkaMessage('', offset);
 const skip = { from: 5, digest: 'd', reason: 'corrupt', detail: 'its checksum is wrong' };
 
 it('a skip applies to its batch, and drops no letters', async () => {
