@@ -128,11 +128,11 @@ function trialsOf(writers: number, held: number[]): Trial[] {
 }
 
 it.each([
-  ['of two writers, in every order', trialsOf(2, []), 6 * 8],
-  ['of three writers, in every order', trialsOf(3, []), 90 * 16],
-  ['if it is stored, and older writers are late', trialsOf(3, [4]), 90 * 16],
-])('the highest version wins after every command: %s', async (_what, trials, count) => {
-  expect(trials).toHaveLength(count);
+  ['of three writers, in every order', []],
+  ['if it is stored, and three older writers are late', [4]],
+])('the highest version wins after every command: %s', async (_what, held) => {
+  const trials = trialsOf(3, held);
+  expect(trials).toHaveLength(90 * 16);
   expect(await observe(trials)).toEqual(trials.map(expectedOf));
 });
 
