@@ -13,6 +13,7 @@ import {
   DEAD_LETTERS,
   ERASURES,
   STAMPS,
+  type Stamp,
   TOMBSTONES,
   stampsIn,
 } from '#shared/read-models/collections.ts';
@@ -36,6 +37,13 @@ export async function idsIn(db: Db, name: string, filter: Document = {}): Promis
   const collection = db.collection(name, { readConcern: { level: 'majority' } });
   const found = await collection.find(filter, { projection: { _id: 1 } }).toArray();
   return found.map(({ _id }) => String(_id)).toSorted();
+}
+
+/** The stamp of a store that has one. */
+export async function stampOf(db: Db, storeId = 's1'): Promise<Stamp> {
+  const found = await stampsIn(db).findOne({ _id: storeId });
+  if (found === null) throw new Error(`${storeId} has no stamp`);
+  return found;
 }
 
 let empty = 0;

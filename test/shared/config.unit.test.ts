@@ -73,12 +73,8 @@ describe('readConfig', () => {
     ['MONGODB_URI', 'http://m'],
     ['REDIS_URL', 'r:6379'],
     ['QUOTA_REQUESTS', '0'],
-    ['QUOTA_REQUESTS', '1e3'],
-    ['TOKEN_LIFETIME_SECONDS', '-1'],
     ['TRUSTED_PROXIES', '10.0.0.0/33'],
-    ['TRUSTED_PROXIES', '10.0.0'],
     ['TRUSTED_PROXIES', '10.0.0.1,::/0'],
-    ['TRUSTED_PROXIES', '0.0.0.0/0'],
     ['TRUSTED_PROXIES', '10.0.0.0/8/8'],
   ])('refuses %s=%s', (name, value) => {
     expect(mistakes({ ...servers, [name]: value })).toEqual([expect.stringContaining(name)]);

@@ -1,6 +1,7 @@
 import kafkajs from 'kafkajs';
-import { MongoBulkWriteError, MongoNetworkError, MongoServerError } from 'mongodb';
+import { MongoBulkWriteError, MongoError, MongoNetworkError, MongoServerError } from 'mongodb';
 import { describe, expect, it } from 'vitest';
+import { words } from '#test/words.ts';
 import {
   asFailure,
   canBeFaultOfMessage,
@@ -11,99 +12,77 @@ import {
   StoreDataError,
 } from '#shared/errors.ts';
 
-/** The driver's error of a bulk write that another error ended. */
-function duringBulkWrite(error: Error): MongoBulkWriteError {
-  return new MongoBulkWriteError(error, {} as never);
-}
+const mongodb = (code: number, message = 'refused', ...errorLabels: string[]) =>
+  new MongoServerError({ code, message, errorLabels });
 
-describe('a transient error', () => {
-  it('is a lost connection, even during a bulk write', () => {
-    const lost = new MongoNetworkError('connection 3 to 127.0.0.1:27017 closed');
-    expect(isUnavailable(lost)).toBe(true);
-    expect(isUnavailable(duringBulkWrite(lost))).toBe(true);
-  });
-
-  it('is a conflict of transactions', () => {
-    const labelled = {
-      message: 'WriteConflict',
-      code: 112,
-      errorLabels: ['TransientTransactionError'],
-    };
-    expect(isUnavailable(new MongoServerError(labelled))).toBe(true);
-    expect(isUnavailable(duringBulkWrite(new MongoServerError(labelled)))).toBe(true);
-  });
-
-  it.each([
-    'MOVED 3999 127.0.0.1:6381',
-    'ASK 3999 127.0.0.1:6381',
-    'CLUSTERDOWN Hash slot not served',
-    'ERR Error running script (call to f_1): @user_script:7: Lua script attempted to access a non local key in a cluster node',
-  ])('is a key of Redis that another node holds: %s', (message) => {
-    expect(isUnavailable(new Error(message))).toBe(true);
-  });
-
-  it('is not a refusal of the command itself', () => {
-    const refused = new MongoServerError({ message: 'document is too large', code: 10334 });
-    expect(isUnavailable(refused)).toBe(false);
-    expect(isUnavailable(duringBulkWrite(refused))).toBe(false);
-    expect(isUnavailable(new TypeError('x is undefined'))).toBe(false);
-  });
-
-  it.each([6, 43, 64, 112, 189, 202, 406, 407, 412, 433, 449, 462, 9999, 11602])(
-    'is a state of MongoDB that this release does not know as an error of data or commands: code %i',
-    (code) => {
-      const error = new MongoServerError({ message: 'not now', code });
-      expect([isUnavailable(error), canBeFaultOfMessage(error)]).toEqual([true, false]);
-    },
-  );
-
-  it.each([
-    'SystemOverloadedError',
-    'RetryableError',
-    'TransientTransactionError',
-    'RetryableWriteError',
-  ])('is what MongoDB labels %s, whatever its code', (label) => {
-    const error = new MongoServerError({ message: 'not now', code: 11000, errorLabels: [label] });
-    expect([isUnavailable(error), canBeFaultOfMessage(error)]).toEqual([true, false]);
-    expect(canBeFaultOfMessage(duringBulkWrite(error))).toBe(false);
-  });
-
-  it.each([2, 9, 40324])(
-    'is not a mistake in the command, which is no fault of a message either: code %i',
-    (code) => {
-      const error = new MongoServerError({ message: 'unrecognized', code });
-      expect([isUnavailable(error), canBeFaultOfMessage(error)]).toEqual([false, false]);
-    },
-  );
-});
-
-describe('the fault of a message', () => {
-  it.each([121, 257, 10334, 11000, 17419])(
-    'is an error of MongoDB that names the data: code %i',
-    (code) => {
-      const error = new MongoServerError({ message: 'refused', code });
-      expect([canBeFaultOfMessage(error), canBeFaultOfMessage(duringBulkWrite(error))]).toEqual([
-        true,
-        true,
-      ]);
-      expect(isUnavailable(error)).toBe(false);
-    },
-  );
-
-  it('is an error of our own code', () => {
-    expect(canBeFaultOfMessage(new RangeError('Invalid time value'))).toBe(true);
-  });
-
-  it.each([
-    new MongoServerError({ message: 'not authorized', code: 13 }),
-    new MongoNetworkError('closed'),
-    new StoreDataError('fenced', 'another owner'),
-    new Error('NOPERM this user has no permissions'),
-    new Error('OOM command not allowed'),
-    new kafkajs.KafkaJSConnectionError('gone'),
-  ])('is not what a server refuses or cannot do now: $message', (error) => {
-    expect(canBeFaultOfMessage(error)).toBe(false);
-  });
+it.each<[what: string, errors: Error[], isTransient: boolean, isFault: boolean]>([
+  [
+    'a lost connection is transient',
+    [new MongoNetworkError('closed'), new kafkajs.KafkaJSConnectionError('gone')],
+    true,
+    false,
+  ],
+  [
+    'a state of MongoDB that this release does not know is transient',
+    [6, 112, 9_999, 11_602].map((code) => mongodb(code)),
+    true,
+    false,
+  ],
+  [
+    'what MongoDB labels as transient is, whatever its code',
+    words('SystemOverloadedError RetryableError TransientTransactionError RetryableWriteError').map(
+      (label) => mongodb(11_000, 'not now', label),
+    ),
+    true,
+    false,
+  ],
+  [
+    'a Redis that is full, or another node that holds a key of Redis, is transient',
+    [
+      'OOM command not allowed',
+      'MOVED 3999 127.0.0.1:6381',
+      'ASK 3999 127.0.0.1:6381',
+      'CLUSTERDOWN Hash slot not served',
+      'ERR Error running script (call to f_1): @user_script:7: Lua script attempted to access a non local key in a cluster node',
+    ].map((message) => new Error(message)),
+    true,
+    false,
+  ],
+  [
+    'a mistake in a command is neither transient nor the fault of a message',
+    [2, 9, 40_324].map((code) => mongodb(code)),
+    false,
+    false,
+  ],
+  [
+    'a refusal is neither transient nor the fault of a message',
+    [
+      mongodb(13),
+      new Error('NOPERM this user has no permissions'),
+      new StoreDataError('fenced', 'another owner'),
+    ],
+    false,
+    false,
+  ],
+  [
+    'an error of MongoDB that names the data can be the fault of a message',
+    [121, 257, 10_334, 11_000, 17_419].map((code) => mongodb(code)),
+    false,
+    true,
+  ],
+  [
+    'an error of our own code can be the fault of a message',
+    [new RangeError('Invalid time value')],
+    false,
+    true,
+  ],
+])('%s', (_what, errors, isTransient, isFault) => {
+  const inBulk = (error: Error) =>
+    error instanceof MongoError ? [new MongoBulkWriteError(error, {} as never)] : [];
+  for (const error of errors.flatMap((one) => [one, ...inBulk(one)])) {
+    const told = [isUnavailable(error), canBeFaultOfMessage(error)];
+    expect(told, error.message).toEqual([isTransient, isFault]);
+  }
 });
 
 describe('a refusal by a server', () => {
@@ -113,7 +92,6 @@ describe('a refusal by a server', () => {
     new KafkaJSProtocolError(
       Object.assign(new Error('refused'), { type, code: 1, retriable: false }),
     );
-  const mongodb = (code: number, message: string) => new MongoServerError({ code, message });
 
   it.each([
     [
@@ -172,23 +150,20 @@ it('a described error contains no credentials of a server', () => {
 });
 
 it('a described error contains no data that MongoDB or a parser quotes', () => {
-  const mongodb = [
+  const quoting = [
     'not authorized on shop to execute command { find: "customers", filter: { name: "Zulmira" } }',
     'E11000 duplicate key error collection: shop.customers index: name_1 dup key: { name: "Zulmira" }',
     'transaction took too long',
   ].map((message) => new MongoServerError({ message }));
-  const thrown = (act: () => unknown): unknown => {
+  const parsers: unknown[] = [];
+  for (const parse of [JSON.parse, RegExp]) {
     try {
-      return act();
+      parse('Zulmira(');
     } catch (error) {
-      return error;
+      parsers.push(error);
     }
-  };
-  const parsers = [
-    thrown(() => JSON.parse('Zulmira')),
-    thrown(() => new RegExp(['Zulmira', '('].join(''))),
-  ];
-  expect([...mongodb, ...parsers].map(describeError)).toEqual([
+  }
+  expect([...quoting, ...parsers].map(describeError)).toEqual([
     'MongoServerError: not authorized on shop to execute command …',
     'MongoServerError: E11000 duplicate key error collection: shop.customers index: name_1 dup key: …',
     'MongoServerError: transaction took too long',

@@ -18,28 +18,24 @@ function startWith(version: string, start = ['--import', CHECK, '--eval', '']) {
 }
 
 describe('the required Node version', () => {
-  it.each(['20.20.2', '22.18.0', '23.6.0', '24.0.0', '24.15.9'])(
-    'is named in an error on %s, without a stack',
-    (version) => {
-      const { status, stderr } = startWith(version);
-      expect(status).toBe(1);
-      expect(stderr).toMatch(
-        /^Node 24\.16 or later is needed, and this is [\d.]+: install a newer one.*\n$/,
-      );
-      expect(stderr).toContain(version);
-    },
-  );
+  it.each(['20.20.2', '24.15.9'])('is named in an error on %s, without a stack', (version) => {
+    const { status, stderr } = startWith(version);
+    expect(status).toBe(1);
+    expect(stderr).toMatch(
+      /^Node 24\.16 or later is needed, and this is [\d.]+: install a newer one.*\n$/,
+    );
+    expect(stderr).toContain(version);
+  });
 
   it('is named by the program of `npm start`', () => {
-    const { status, stderr } = startWith('20.20.2', [START, '--help']);
-    expect({ status, stderr }).toEqual({
+    expect(startWith('20.20.2', [START, '--help'])).toEqual({
       status: 1,
       stderr: expect.stringMatching(/^Node 24\.16 or later is needed.*\n$/),
     });
     expect(startWith('24.16.0', [START, '--help'])).toEqual({ status: 0, stderr: '' });
   });
 
-  it.each(['24.16.0', '24.21.0', '25.0.0', '26.0.0'])('includes %s', (version) => {
+  it.each(['24.16.0', '25.0.0'])('includes %s', (version) => {
     expect(startWith(version)).toEqual({ status: 0, stderr: '' });
   });
 

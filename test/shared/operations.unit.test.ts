@@ -2,16 +2,20 @@ import { Counter, Registry } from 'prom-client';
 import { afterEach, describe, expect, it } from 'vitest';
 import { createLogger } from '#shared/logging.ts';
 import { PROJECTION_VERSION } from '#shared/read-models/generation.ts';
-import { type Operations, startOperations } from '#shared/operations.ts';
+import { useMade } from '#test/hooks.ts';
+import { startOperations } from '#shared/operations.ts';
 
-let operations: Operations;
 let live = true;
 let unreadyReason: string | null = null;
+afterEach(() => {
+  live = true;
+  unreadyReason = null;
+});
 
-async function start() {
-  const registry = new Registry();
-  new Counter({ name: 'things_total', help: 'Things', registers: [registry] }).inc(3);
-  operations = await startOperations({
+const registry = new Registry();
+new Counter({ name: 'things_total', help: 'Things', registers: [registry] }).inc(3);
+const operations = useMade(() =>
+  startOperations({
     host: '127.0.0.1',
     port: 0,
     live: () => live,
@@ -21,19 +25,12 @@ async function start() {
     },
     registry,
     logger: createLogger('test', 'silent'),
-  });
-  return (path: string, init?: RequestInit) => fetch(`${operations.url}${path}`, init);
-}
-
-afterEach(async () => {
-  live = true;
-  unreadyReason = null;
-  await operations.close();
-});
+  }),
+);
+const ask = (path: string, init?: RequestInit) => fetch(`${operations.url}${path}`, init);
 
 describe('the operations server', () => {
   it('answers liveness and readiness separately, with the reason if it is not ready', async () => {
-    const ask = await start();
     expect((await ask('/live')).status).toBe(200);
     expect(await (await ask('/ready')).json()).toEqual({ status: 'ok' });
     unreadyReason = 'it stops';
@@ -46,25 +43,20 @@ describe('the operations server', () => {
   });
 
   it('answers the release', async () => {
-    const ask = await start();
-    const { version, projection_version: projection } = (await (
-      await ask('/version')
-    ).json()) as Record<string, unknown>;
-    expect(version).toMatch(/^\d+\.\d+\.\d+/);
-    expect(projection).toBe(PROJECTION_VERSION);
+    expect(await (await ask('/version')).json()).toMatchObject({
+      version: expect.stringMatching(/^\d+\.\d+\.\d+/),
+      projection_version: PROJECTION_VERSION,
+    });
   });
 
   it('answers metrics', async () => {
-    const ask = await start();
     const answer = await ask('/metrics');
     expect(answer.headers.get('content-type')).toMatch(/^text\/plain/);
     expect(await answer.text()).toContain('things_total 3');
   });
 
   it('refuses other paths and methods, and hides internal errors', async () => {
-    const ask = await start();
-    expect((await ask('/')).status).toBe(404);
-    expect((await ask('/constructor')).status).toBe(404);
+    for (const path of ['/', '/constructor']) expect((await ask(path)).status).toBe(404);
     const post = await ask('/live', { method: 'POST' });
     expect([post.status, post.headers.get('allow')]).toEqual([405, 'GET, HEAD']);
     expect(await (await ask('/live', { method: 'HEAD' })).text()).toBe('');

@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { PeriodicTask } from '#shared/periodic-task.ts';
 
 describe('a periodic task', () => {
@@ -29,33 +29,30 @@ describe('a periodic task', () => {
       await vi.advanceTimersByTimeAsync(milliseconds);
       return runs.length;
     };
-    /** Ends the last run and the task. */
-    const stop = () => {
+    onTestFinished(() => {
       runs.at(-1)?.resolve();
       return task.stop();
-    };
-    return { task, runs, failures, runsAfter, stop };
+    });
+    return { task, runs, failures, runsAfter };
   }
 
   it('runs immediately, and again after a pause, never concurrently', async () => {
-    const { runs, runsAfter, stop } = start();
+    const { runs, runsAfter } = start();
     expect([await runsAfter(0), await runsAfter(1_000)]).toEqual([1, 1]);
     runs[0]?.resolve();
     expect([await runsAfter(99), await runsAfter(1)]).toEqual([1, 2]);
     // A run may return the pause until the next one.
     runs[1]?.resolve(5);
     expect(await runsAfter(5)).toBe(3);
-    await stop();
   });
 
   it('begins after an optional delay', async () => {
-    const { runsAfter, stop } = start(50);
+    const { runsAfter } = start(50);
     expect([await runsAfter(49), await runsAfter(1)]).toEqual([0, 1]);
-    await stop();
   });
 
   it('can be woken in a pause, and during a run: then another one follows immediately', async () => {
-    const { task, runs, runsAfter, stop } = start();
+    const { task, runs, runsAfter } = start();
     task.wake();
     task.wake();
     runs[0]?.resolve();
@@ -64,11 +61,10 @@ describe('a periodic task', () => {
     expect(await runsAfter(50)).toBe(2);
     task.wake();
     expect(await runsAfter(0)).toBe(3);
-    await stop();
   });
 
   it('reports a failure once while it stays the same, and retries sooner', async () => {
-    const { runs, failures, runsAfter, stop } = start();
+    const { runs, failures, runsAfter } = start();
     const ends = [new Error('away'), new Error('away'), new Error('full'), null, new Error('full')];
     for (const [index, end] of ends.entries()) {
       if (end === null) runs[index]?.resolve();
@@ -76,7 +72,6 @@ describe('a periodic task', () => {
       expect(await runsAfter(end === null ? 100 : 10)).toBe(index + 2);
     }
     expect(failures).toEqual(['Error: away', 'Error: full', 'Error: full']);
-    await stop();
   });
 
   it('stops immediately in a pause', async () => {

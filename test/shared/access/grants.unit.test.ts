@@ -16,19 +16,19 @@ it.each([
   expect(decodeStoreState(member)).toEqual(state);
 });
 
-it.each([undefined, '', 'open', 'active ', 'active 1 2 3', 'active -1', 'active 1e3', 'blocked x'])(
+it.each([undefined, '', 'open', 'active ', 'active 1 2 3', 'active -1', 'active 1e3'])(
   'the unknown state %j of a store counts as missing, so that it is loaded again',
   (member) => {
     expect(decodeStoreState(member)).toBeNull();
   },
 );
 
-it.each([
+it.each<[string, Parameters<typeof encodeGrant>[0]]>([
   ['active store menu', { status: 'active', scopes: ['store', 'menu'] }],
   ['revoked', { status: 'revoked', scopes: [] }],
-] as const)('a grant is written and read as %j', (member, { status, scopes }) => {
-  expect(encodeGrant({ status, scopes: [...scopes] })).toBe(member);
-  expect(decodeGrant(member)).toEqual({ status, scopes });
+])('a grant is written and read as %j', (member, grant) => {
+  expect(encodeGrant(grant)).toBe(member);
+  expect(decodeGrant(member)).toEqual(grant);
 });
 
 it.each([undefined, 'nonsense'])('the unknown grant %j counts as missing', (member) => {

@@ -1,23 +1,21 @@
 import { readFileSync } from 'node:fs';
 import { crc32 } from 'node:zlib';
 import { describe, expect, it } from 'vitest';
+import { times } from '#test/times.ts';
 import { hashSecret, newClientId, newClientSecret, secretMatches } from '#shared/access/secrets.ts';
 
 describe('a generated id or secret', () => {
   it('has only letters and digits, since clients encode other characters differently', () => {
-    for (let round = 0; round < 100; round += 1) {
-      expect(newClientId()).toMatch(/^[A-Za-z0-9]{24}$/);
-      expect(newClientSecret()).toMatch(/^[A-Za-z0-9]{58}$/);
-    }
+    for (const id of times(100, newClientId)) expect(id).toMatch(/^[A-Za-z0-9]{24}$/);
+    for (const secret of times(100, newClientSecret)) expect(secret).toMatch(/^[A-Za-z0-9]{58}$/);
   });
 
   it('matches the pattern and checksum of docs/security.md for secret scanners', () => {
     const [, pattern = ''] =
       /`\\b(storedata.*)\\b`/.exec(readFileSync('docs/security.md', 'utf8')) ?? [];
     const digits = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789';
-    for (let round = 0; round < 100; round += 1) {
-      const [, random = '', checksum = ''] =
-        new RegExp(`^${pattern}$`).exec(newClientSecret()) ?? [];
+    for (const secret of times(100, newClientSecret)) {
+      const [, random = '', checksum = ''] = new RegExp(`^${pattern}$`).exec(secret) ?? [];
       expect(random).toHaveLength(43);
       const value = checksum.split('').reduce((sum, digit) => sum * 62 + digits.indexOf(digit), 0);
       expect(value).toBe(crc32(random));
@@ -25,7 +23,7 @@ describe('a generated id or secret', () => {
   });
 
   it('is unique', () => {
-    expect(new Set(Array.from({ length: 1_000 }, newClientSecret)).size).toBe(1_000);
+    expect(new Set(times(1_000, newClientSecret)).size).toBe(1_000);
   });
 });
 
@@ -33,7 +31,6 @@ describe('secretMatches', () => {
   const [a, b] = [hashSecret('a'), hashSecret('b')];
 
   it.each([
-    ['a', [a], true],
     ['a', [b, a], true],
     ['x', [a, b], false],
     ['a', [], false],

@@ -2,9 +2,8 @@
  * Older writes never win: tests every order in which the commands of delayed writers can reach
  * Redis.
  */
-import { isDeepStrictEqual } from 'node:util';
 import type { ChainableCommander } from 'ioredis';
-import { describe, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { useInstallation } from '#test/hooks.ts';
 import { times } from '#test/times.ts';
 import type { AccessKey } from '#shared/access/access-keys.ts';
@@ -74,30 +73,26 @@ interface Trial {
 }
 
 /** The state at first and after each command. */
-async function observe(trials: readonly Trial[], round: string): Promise<(Write | null)[][]> {
+async function observe(trials: readonly Trial[]): Promise<(Write | null)[][]> {
   const { redis, config } = installation;
   const pipeline = redis.pipeline();
-  for (const [number, { before, writes, order }] of trials.entries()) {
-    const key = `${config.namePrefix}:versioned:${round}:${number}`;
-    const read = () => pipeline.zrange(key, '0', '0', 'REV', 'WITHSCORES');
+  const places = trials.map(({ before, writes, order }, number) => {
+    const key = `${config.namePrefix}:versioned:${number}`;
+    /** @returns the place of the answer. */
+    const read = () => pipeline.zrange(key, '0', '0', 'REV', 'WITHSCORES').length - 1;
+    pipeline.del(key);
     for (const { version, member } of before) pipeline.zadd(key, version, member);
-    read();
     const queues = writes.map((write) => commandsOf(key, write));
-    for (const index of order) {
+    const next = (index: number) => {
       const command = queues[index]?.shift();
       if (command === undefined) throw new Error('a command is missing');
       pipeline.call(command.name, ...command.args);
-      read();
-    }
-    pipeline.del(key);
-  }
-  const answers = await execute(pipeline);
-  return trials.map(({ before, order }) => {
-    const ofTrial = answers
-      .splice(0, before.length + 1 + 2 * order.length + 1)
-      .slice(before.length, -1);
-    return ofTrial.filter((_, index) => index % 2 === 0).map(readAnswer);
+      return read();
+    };
+    return [read(), ...order.map(next)];
   });
+  const answers = await execute(pipeline);
+  return places.map((ofTrial) => ofTrial.map((place) => readAnswer(answers[place])));
 }
 
 function readAnswer(answer: unknown): Write | null {
@@ -121,38 +116,24 @@ function expectedOf({ before, writes, order }: Trial): (Write | null)[] {
   ];
 }
 
-async function expectHighestWins(trials: readonly Trial[]): Promise<number> {
-  for (let start = 0; start < trials.length; start += 500) {
-    const some = trials.slice(start, start + 500);
-    const seen = await observe(some, String(start));
-    const otherwise = some
-      .map((trial, index) => ({ ...trial, seen: seen[index], expected: expectedOf(trial) }))
-      .filter((trial) => !isDeepStrictEqual(trial.seen, trial.expected));
-    expect(otherwise).toEqual([]);
-  }
-  return trials.length;
-}
-
 function trialsOf(writers: number, held: number[]): Trial[] {
   const versions = times(writers, (index) => index + 1);
   const all: Trial[] = [];
   for (const given of members(writers + 1)) {
-    const writes = versions.map((version, index) => ({ version, member: given[index] ?? '' }));
-    const before = held.map((version) => ({ version, member: given[version - 1] ?? '' }));
+    const written = (version: number) => ({ version, member: given[version - 1] ?? '' });
+    const [writes, before] = [versions.map(written), held.map(written)];
     for (const order of interleavings(writes.map(() => 2))) all.push({ before, writes, order });
   }
   return all;
 }
 
-describe('the highest version wins after every command', () => {
-  it('of two and three writers, in every order', async () => {
-    expect(await expectHighestWins(trialsOf(2, []))).toBe(6 * 8);
-    expect(await expectHighestWins(trialsOf(3, []))).toBe(90 * 16);
-  });
-
-  it('if the newest is stored and older writers are late', async () => {
-    expect(await expectHighestWins(trialsOf(3, [4]))).toBe(90 * 16);
-  });
+it.each([
+  ['of three writers, in every order', []],
+  ['if it is stored, and three older writers are late', [4]],
+])('the highest version wins after every command: %s', async (_what, held) => {
+  const trials = trialsOf(3, held);
+  expect(trials).toHaveLength(90 * 16);
+  expect(await observe(trials)).toEqual(trials.map(expectedOf));
 });
 
 it('a repair that races with a newer write leaves that one', async () => {

@@ -26,8 +26,7 @@ function read(data: unknown, attributes: object = {}) {
   return readAccessChange({ key: Buffer.from('s1'), value: Buffer.from(JSON.stringify(event)) });
 }
 
-const reasonOf = (data: unknown, attributes: object = {}) =>
-  rejectionOf(() => read(data, attributes))?.reason;
+const reasonOf = (...event: Parameters<typeof read>) => rejectionOf(() => read(...event))?.reason;
 
 const REVOCATION: AccessKeyChange = {
   kind: 'access_key',
@@ -46,16 +45,10 @@ describe('a revocation', () => {
   it.each([
     ['nothing else', {}],
     ['the whole key', { secret_sha256: [ONE, TWO], scopes: ['order', 'crm'] }],
-    ['an end of a secret that is null', { secret_expires_at: { [ONE]: null } }],
     ['an end of a secret that is no date-time', { secret_expires_at: { [ONE]: 'soon' } }],
-    ['ends of secrets that are no object', { secret_expires_at: [[]] }],
     ['a scope of a newer release', { secret_sha256: ONE, scopes: ['order', 'finance'] }],
-    ['scopes that are no list', { scopes: 'order' }],
+    ['other types', { secret_sha256: { sha256: ONE }, scopes: 'order', secret_expires_at: [[]] }],
     ['three secrets', { secret_sha256: [ONE, TWO, THREE] }],
-    ['a secret that is no hash', { secret_sha256: 'secret' }],
-    ['a secret of another type', { secret_sha256: { sha256: ONE } }],
-    ['nulls', { secret_sha256: null, scopes: null, secret_expires_at: null }],
-    ['names of properties', { constructor: 1, toString: null, __proto__x: {} }],
     ['deep nesting', { scopes: JSON.parse(`${'['.repeat(500)}${']'.repeat(500)}`) as unknown }],
   ])('counts with %s', (_what, rest) => {
     expect(read({ ...rest, status: 'revoked' })).toEqual(REVOCATION);
@@ -65,26 +58,18 @@ describe('a revocation', () => {
     ['of a client_id with a colon', { subject: 'k:1' }, 'invalid_attribute'],
     ['of a store that is not the key of the message', { storeid: 's2' }, 'key_mismatch'],
     ['without a sequence', { sequence: undefined }, 'invalid_attribute'],
-    ['without a time', { time: null }, 'invalid_attribute'],
     ['of another type', { type: 'store-data.access_key.deleted' }, 'unknown_type'],
-    ['of another content type', { datacontenttype: 'application/xml' }, 'invalid_attribute'],
   ])('%s is poison by the rules of the envelope', (_what, attributes, reason) => {
     expect(reasonOf({ status: 'revoked' }, attributes)).toBe(reason);
   });
 
-  it.each([['Revoked'], [['revoked']], [{ revoked: true }], [null], [undefined], ['']])(
-    'needs the exact word, not %j',
-    (status) => {
-      expect(reasonOf({ ...ACTIVE, status })).toBe('invalid_data');
-    },
-  );
+  it.each([['Revoked'], [['revoked']], [null]])('needs the exact word, not %j', (status) => {
+    expect(reasonOf({ ...ACTIVE, status })).toBe('invalid_data');
+  });
 
-  it.each([[null], [undefined], ['revoked'], [['revoked']], [7]])(
-    'needs an object, not %j',
-    (data) => {
-      expect(reasonOf(data)).toBe('invalid_data');
-    },
-  );
+  it.each([null, 'revoked'])('needs an object, not %j', (data) => {
+    expect(reasonOf(data)).toBe('invalid_data');
+  });
 });
 
 describe('a key that is not revoked', () => {
@@ -136,18 +121,12 @@ describe('a quota', () => {
     [data, { type: 'store-data.store_quota.changed', subject: 's1', ...attributes }] as const;
 
   it.each([
-    [{ requests: 5 }, { requests: 5 }],
-    [{ requests: 5, window_seconds: null }, { requests: 5 }],
-    [
-      { requests: 5, window_seconds: 60 },
-      { requests: 5, window_seconds: 60 },
-    ],
-  ])('%j is read', (data, expected) => {
-    expect(read(...quota(data))).toMatchObject({
-      kind: 'store_quota',
-      storeId: 's1',
-      quota: expected,
-    });
+    { requests: 1 },
+    { requests: 1_000_000_000, window_seconds: 1 },
+    { requests: 5, window_seconds: 86_400 },
+  ])('%j is read', (data) => {
+    expect(read(...quota(data))).toMatchObject({ kind: 'store_quota', storeId: 's1', quota: data });
+    expect(read(...quota({ window_seconds: null, ...data }))).toEqual(read(...quota(data)));
   });
 
   it('is removed by a deletion without data', () => {
@@ -156,13 +135,14 @@ describe('a quota', () => {
   });
 
   it.each([
-    [{}, 'invalid_data'],
-    [{ requests: 0 }, 'invalid_data'],
-    [{ requests: 1_000_000_001 }, 'invalid_data'],
-    [{ requests: '5' }, 'invalid_data'],
-    [{ requests: 5, window_seconds: 86_401 }, 'invalid_data'],
-  ])('%j is poison', (data, reason) => {
-    expect(reasonOf(...quota(data))).toBe(reason);
+    {},
+    { requests: 0 },
+    { requests: 1_000_000_001 },
+    { requests: '5' },
+    { requests: 5, window_seconds: 0 },
+    { requests: 5, window_seconds: 86_401 },
+  ])('%j is poison', (data) => {
+    expect(reasonOf(...quota(data))).toBe('invalid_data');
   });
 
   it('is poison if it names another store than the envelope', () => {
@@ -185,15 +165,11 @@ describe('an erasure', () => {
     expect(read(...erasure([]))).toMatchObject({ ends: [] });
   });
 
-  it.each([-(2 ** 63), -2, 2 ** 63])(
-    'may name a message that claims to be of the time %d',
-    (time) => {
-      const ends = [
-        { partition: 0, end: 2, last: { ...last, timestamp: Number(timestampText(time)) } },
-      ];
-      expect(read(...erasure(ends))).toMatchObject({ ends });
-    },
-  );
+  it.each([-(2 ** 63), 2 ** 63])('may name a message that claims to be of the time %d', (time) => {
+    const timestamp = Number(timestampText(time));
+    const ends = [{ partition: 0, end: 2, last: { ...last, timestamp } }];
+    expect(read(...erasure(ends))).toMatchObject({ ends });
+  });
 
   it.each([
     ['without the message', [{ partition: 0, end: 2 }]],

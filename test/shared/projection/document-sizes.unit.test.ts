@@ -20,6 +20,7 @@ import {
 } from '#shared/read-models/search-texts.ts';
 import { RANK_TREES } from '#shared/read-models/rank-tree/trees.ts';
 import { edgeEvent, MAX_ID } from '#test/edge-events.ts';
+import { kafkaMessage } from '#test/events.ts';
 import { times } from '#test/times.ts';
 import { documentOf as documentOfChange } from '#shared/projection/projections/projections.ts';
 
@@ -95,15 +96,7 @@ describe('a dead letter', () => {
     toDeadLetter(
       'store-changes.production',
       0,
-      {
-        key: null,
-        value: null,
-        timestamp: '0',
-        attributes: 0,
-        offset: String(Number.MAX_SAFE_INTEGER),
-        headers: {},
-        ...message,
-      },
+      { ...kafkaMessage('', Number.MAX_SAFE_INTEGER), ...message },
       new EventRejected('too_large', 'x'.repeat(1_000)),
     );
 

@@ -12,6 +12,7 @@ import {
   type TestEvent,
 } from '#test/events.ts';
 import { useInstallation } from '#test/hooks.ts';
+import { times } from '#test/times.ts';
 
 const installation = useInstallation();
 
@@ -65,11 +66,10 @@ it('a slice of access reports each event that took effect, and each changed reco
 it('an erasure skips nothing by an end that the log of changes does not have, unless that log cannot be asked', async () => {
   const { databases, environment } = installation;
   const topic = changesTopic(environment);
-  const orders = ['o1', 'o2', 'o3', 'o4', 'o5'].map((id) => ({
-    ...orderMessage(id),
-    partition: 0,
-  }));
-  await installation.send(topic, orders);
+  await installation.send(
+    topic,
+    times(5, (id) => ({ ...orderMessage(`o${id}`), partition: 0 })),
+  );
   const log = await servers.logReader(topic);
   const last = await lastMessageBefore(log, 0, 5);
   const skips = async (storeId: string, partition = 0) =>
@@ -78,14 +78,14 @@ it('an erasure skips nothing by an end that the log of changes does not have, un
       { topic, partition },
       { offset: '4', timestamp: '0' },
     );
+  const withEnd = (storeId: string, over: object) =>
+    erasure(storeId, [{ partition: 0, end: 5, last, ...over }]);
   await apply(
-    erasure('within', [{ partition: 0, end: 5, last }]),
-    erasure('beyond', [{ partition: 0, end: 6, last }]),
-    erasure('elsewhere', [{ partition: 1, end: 5, last }]),
-    erasure('never-published', [
-      { partition: 0, end: 5, last: { ...last, digest: 'a'.repeat(22) } },
-    ]),
-    erasure('of-another-time', [{ partition: 0, end: 5, last: { ...last, timestamp: 1 } }]),
+    withEnd('within', {}),
+    withEnd('beyond', { end: 6 }),
+    withEnd('elsewhere', { partition: 1 }),
+    withEnd('never-published', { last: { ...last, digest: 'a'.repeat(22) } }),
+    withEnd('of-another-time', { last: { ...last, timestamp: 1 } }),
   );
   expect([await skips('within'), await skips('within', 1)]).toEqual([true, false]);
   expect(await skips('elsewhere', 1)).toBe(false);
@@ -98,6 +98,6 @@ it('an erasure skips nothing by an end that the log of changes does not have, un
     ]);
   }
   judge = () => Promise.reject(new Error('away'));
-  await apply(erasure('unknown', [{ partition: 0, end: 6, last }]));
+  await apply(withEnd('unknown', { end: 6 }));
   expect(await skips('unknown')).toBe(true);
 });

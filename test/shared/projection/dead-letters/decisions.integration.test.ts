@@ -1,5 +1,7 @@
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { kafkaMessage } from '#test/events.ts';
 import { useInstallation } from '#test/hooks.ts';
+import { emptyReadModels } from '#test/read-models.ts';
 import type { Db } from 'mongodb';
 import { EventRejected } from '#shared/events/rejection.ts';
 import type { LogMessage } from '#shared/kafka/message.ts';
@@ -21,30 +23,22 @@ beforeAll(async () => {
 });
 
 const place = { topic: 't', partition: 0 };
+const messageAt = (offset: number): LogMessage => kafkaMessage('', offset);
 const skip = { from: 5, digest: 'd', reason: 'corrupt', detail: 'its checksum is wrong' };
 
 it('a skip applies to its batch, and drops no letters', async () => {
   await noteSkip(control, place, skip, 9);
   expect(await skippedTo(control, 't', 0, skip)).toBe(9);
   expect(await skippedTo(control, 't', 0, { from: 5, digest: 'another' })).toBeNull();
-  const messages = [{ key: null, value: null, offset: '5', timestamp: '0', attributes: 0 }];
-  const slice = { ...place, messages, next: 6 };
+  const slice = { ...place, messages: [messageAt(5)], next: 6 };
   expect(await leaveOutDropped(control, slice)).toEqual(slice);
 });
 
 describe('a dropped batch that cannot be read', () => {
   let db: Db;
   beforeEach(async () => {
-    db = installation.mongodb.db(`${installation.config.namePrefix}_decisions`);
-    await lettersIn(db).deleteMany({});
+    db = await emptyReadModels(installation);
     await decisionsIn(control).deleteMany({ topic: 'batches' });
-  });
-  const messageAt = (offset: number): LogMessage => ({
-    key: null,
-    value: null,
-    offset: String(offset),
-    timestamp: '0',
-    attributes: 0,
   });
   const batchOf = (digest: string): LogMessage => ({
     ...messageAt(9),

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { customersIn } from '#shared/projection/dead-letters/letter.ts';
+import { times } from '#test/times.ts';
 
 const message = (value: unknown, headers = {}, key: string | null = 's1') => ({
   key: key === null ? null : Buffer.from(key),
@@ -28,13 +29,8 @@ describe('customersIn', () => {
     ['one whose subject is a number', customer({ subject: 123 })],
     ['one whose id is in the data alone', customer({ data: { id: 123, name: 'Maria da Silva' } })],
     ['an order', order({ total: 7, customer: { id: '123', name: 'Maria' } })],
-    ['an order with a number', order({ customer: { id: 123, name: 'Maria da Silva' } })],
     ['an order with a list', order({ customers: [{ id: 123, name: 'Maria da Silva' }] })],
     ['an id with blanks', order({ customer: { id: ' 123 ' } })],
-    [
-      'a review',
-      order({ customer_id: 123, customer_name: 'Maria' }, { type: 'store-data.review.changed' }),
-    ],
     ['other spellings', order({ customerId: '123' })],
     ['a customer who is a scalar', order({ customer: 123 })],
     ['a customer deep in the data', order({ extra: [{ buyer: { details: { user_id: '123' } } }] })],
@@ -56,44 +52,26 @@ describe('customersIn', () => {
     expect(customersIn(message(event))).toEqual([]);
   });
 
-  it.each([
-    ['no JSON', 'Maria da Silva', ['s1/']],
-    [
-      'JSON that is cut',
-      '{"type":"store-data.order.changed","data":{"customer":{"id":"123"',
-      ['s1/'],
-    ],
-    ['no object', '["Maria da Silva"]', ['s1/']],
-    ['nothing', '', ['s1/']],
-    ['no type', { data: { customer_id: 'c3' } }, ['s1/c3', 's1/']],
-    [
-      'an unknown type',
-      { type: 'store-data.customers.changed', subject: '123', data: {} },
-      ['s1/123', 's1/'],
-    ],
-    [
-      'another case',
-      { type: 'Store-Data.Customer.Changed', subject: '123', data: {} },
-      ['s1/123', 's1/'],
-    ],
-    ['a customer without an id', customer({}), ['s1/']],
-    ['a subject that is no id', customer({ subject: 'customers/123' }), ['s1/']],
-    ['an order whose customer has no id', order({ customer: { name: 'Maria da Silva' } }), ['s1/']],
-    ['an order whose customer is a name', order({ customer: 'Maria da Silva' }), ['s1/']],
-    [
-      'an id that is no id',
-      order({ customer: { id: 'a/b' }, customer_id: 'c2' }),
-      ['s1/c2', 's1/'],
-    ],
-    ['a number that JSON does not keep', order({ customer: { id: 1e30 } }), ['s1/']],
-    ['data that is no object', order('Maria da Silva'), ['s1/']],
-    [
-      'very many',
-      order({ customers: Array.from({ length: 101 }, (_, id) => ({ id })) }),
-      expect.arrayContaining(['s1/']),
-    ],
-  ])('ties a message with %s to anybody of the store', (_what, value, expected) => {
-    expect(customersIn(message(value))).toEqual(expected);
+  it.each<[string, unknown, ...string[]]>([
+    ['no JSON', 'Maria da Silva'],
+    ['JSON that is cut', '{"type":"store-data.order.changed","data":{"customer":{"id":"123"'],
+    ['no object', '["Maria da Silva"]'],
+    ['no type', { data: { customer_id: 'c3' } }, 's1/c3'],
+    ['an unknown type', { type: 'store-data.customers.changed', subject: '123' }, 's1/123'],
+    ['a customer without an id', customer({})],
+    ['a subject that is no id', customer({ subject: 'customers/123' })],
+    ['an order whose customer has no id', order({ customer: { name: 'Maria da Silva' } })],
+    ['an order whose customer is a name', order({ customer: 'Maria da Silva' })],
+    ['an id that is no id', order({ customer: { id: 'a/b' }, customer_id: 'c2' }), 's1/c2'],
+    ['a number that JSON does not keep', order({ customer: { id: 1e30 } })],
+    ['data that is no object', order('Maria da Silva')],
+  ])('ties a message with %s to anybody of the store', (_what, value, ...others) => {
+    expect(customersIn(message(value))).toEqual([...others, 's1/']);
+  });
+
+  it('ties a message with more than 100 customers to anybody of the store', () => {
+    const all = order({ customers: times(101, (id) => ({ id })) });
+    expect(customersIn(message(all))).toContain('s1/');
   });
 
   it('ties a message that names no store to anybody at all', () => {

@@ -8,7 +8,9 @@ import {
   COLLECTIONS,
   type DeadLetter,
   type OrderDocument,
+  ERASURES,
   REWRITINGS,
+  STAMPS,
   stampsIn,
   lettersIn,
 } from '#shared/read-models/collections.ts';
@@ -16,18 +18,17 @@ import { erasuresIn } from '#shared/read-models/erasures.ts';
 import { epochsIn } from '#shared/read-models/feed-epochs.ts';
 import { aCustomer, anOrder, gone } from '#test/changes.ts';
 import { useInstallation } from '#test/hooks.ts';
-import { emptyReadModels } from '#test/read-models.ts';
+import { emptyReadModels, stampOf } from '#test/read-models.ts';
 import type { TestChange } from '#test/query-service.ts';
 import { applyEvents, findErased, inTransaction } from '#test/slices.ts';
 import { withSmallErasures } from '#test/small-erasures.ts';
+import { times } from '#test/times.ts';
 
 const customer = (id: string) => aCustomer(id, { name: 'Maria' });
 const deleted = (id: string) => gone(aCustomer(id));
 const order = (id: string, customerId: string, over: object = {}) =>
   anOrder(id, { customer: { id: customerId, name: 'Maria', phone: '11 9' }, ...over });
 const poison = (id: string, customerId: string) => order(id, customerId, { total: 'much' });
-const many = <T>(count: number, make: (index: number) => T) =>
-  Array.from({ length: count }, (_, index) => make(index));
 
 describe('erasing', () => {
   const installation = useInstallation();
@@ -52,11 +53,7 @@ describe('erasing', () => {
 
   const orders = () => db.collection<OrderDocument>(COLLECTIONS.order);
   const named = () => orders().countDocuments({ whole: /Maria/ });
-  const stamp = async () => {
-    const found = await stampsIn(db).findOne({ _id: 's1' });
-    if (found === null) throw new Error('no stamp');
-    return found;
-  };
+  const stamp = () => stampOf(db);
   const sorted = { sort: { _id: 1 } } as const;
   const erasures = () => erasuresIn(db).find({}, sorted).toArray();
   const inQueue = () => db.collection(REWRITINGS).find().toArray();
@@ -71,31 +68,31 @@ describe('erasing', () => {
 
   it('is complete in the slice for customers with few orders', async () => {
     await apply(
-      ...many(19, (index) => order(`o${index}`, `c${index}`)),
+      ...times(19, (index) => order(`o${index}`, `c${index}`)),
       // The order contains only a document of the customer.
       anOrder('o19', { customer: { id: 'c19', document: '12345678909' } }),
-      ...many(9, (index) => poison(`p${index}`, 'c3')),
+      ...times(9, (index) => poison(`p${index}`, 'c3')),
     );
     const { position = 0 } = await stamp();
-    await apply(...many(20, (index) => deleted(`c${index}`)));
+    await apply(...times(20, (index) => deleted(`c${index}`)));
     expect(await orders().countDocuments({ whole: /Maria|12345678909/ })).toBe(0);
     await expectNoneUnderWay();
     expect(
       (await letters()).map(({ erased, value, customers }) => [erased, value, customers]),
-    ).toEqual(many(9, () => [true, null, undefined]));
+    ).toEqual(times(9, () => [true, null, undefined]));
     // One position per deletion and order.
     expect((await stamp()).position).toBe(position + 40);
   });
 
   it('is bounded in a slice with many deletions, and ends in bounded pieces', async () => {
     const id = (index: number) => String(index).padStart(4, '0');
-    await apply(...many(750, (index) => order(`o${id(index)}`, `c${id(index)}`)));
-    await apply(...many(750, (index) => order(`o${id(index + 750)}`, `c${id(index + 750)}`)));
+    for (const from of [0, 750])
+      await apply(...times(750, (index) => order(`o${id(from + index)}`, `c${id(from + index)}`)));
     const { position } = await stamp();
-    await apply(...many(1_500, (index) => deleted(`c${id(index)}`)));
+    await apply(...times(1_500, (index) => deleted(`c${id(index)}`)));
     expect(await named()).toBe(1_000);
     expect((await erasures()).map(({ _id, position: upTo }) => [_id, upTo])).toEqual(
-      many(1_000, (index) => [`s1/c${id(index + 500)}`, position]),
+      times(1_000, (index) => [`s1/c${id(index + 500)}`, position]),
     );
     expect(await stamp()).toMatchObject({ erasing: true });
     expect(await inQueue()).toMatchObject([{ _id: 's1/erasures', store_id: 's1', partition: 0 }]);
@@ -116,37 +113,39 @@ describe('erasing', () => {
   it('is bounded by the bytes that it reads', async () => {
     const notes = 'x'.repeat(4_900);
     for (let batch = 0; batch < 4; batch += 1) {
-      await apply(...many(250, (index) => order(`o${batch}-${index}`, 'c1', { notes })));
+      await apply(...times(250, (index) => order(`o${batch}-${index}`, 'c1', { notes })));
     }
     await apply(deleted('c1'));
     // The slice has erased its part, which the first piece reads again.
     expect(await named()).toBe(500);
-    const pieces = [await piece(10_000), await piece(10_000), await piece(10_000)];
     // About 5 KB each, and 2 MiB in all.
-    expect(Math.max(...pieces.map(({ erased }) => erased))).toBeLessThan(450);
-    expect(pieces.map(({ isLast }) => isLast)).toEqual([false, false, true]);
+    for (const last of [false, false, true]) {
+      const { erased, isLast } = await piece(10_000);
+      expect(erased).toBeLessThan(450);
+      expect(isLast).toBe(last);
+    }
     expect(await named()).toBe(0);
   });
 
   it('begins a new epoch after a piece of unknown outcome that the database has lost', async () => {
     onTestFinished(withSmallErasures());
-    await apply(...many(4, (index) => order(`o${index}`, 'c1')));
+    await apply(...times(4, (index) => order(`o${index}`, 'c1')));
     await apply(deleted('c1'));
     await piece(1);
-    const epochsOf = async () => epochsIn((await stamp()).epochs).map(({ from }) => from);
-    const before = {
-      stamp: await stamp(),
-      orders: await orders().find().toArray(),
-      erasures: await erasures(),
-    };
-    expect(await epochsOf()).toEqual([1]);
+    const before = await Promise.all(
+      [STAMPS, COLLECTIONS.order, ERASURES].map(async (name) => {
+        const collection = db.collection(name);
+        return { collection, documents: await collection.find().toArray() };
+      }),
+    );
+    const { position = 0 } = await stamp();
     // Nobody learns how this one ended.
     await inTransaction(db, (session) => erasePiece(db, session, 's1', 1, epochs));
-    await stampsIn(db).replaceOne({ _id: 's1' }, before.stamp);
-    for (const one of before.orders) await orders().replaceOne({ _id: one._id }, one);
-    for (const one of before.erasures) await erasuresIn(db).replaceOne({ _id: one._id }, one);
+    for (const { collection, documents } of before) {
+      for (const one of documents) await collection.replaceOne({ _id: one._id }, one);
+    }
     await piece(1);
-    expect(await epochsOf()).toEqual([1, (before.stamp.position ?? 0) + 1]);
+    expect(epochsIn((await stamp()).epochs).map(({ from }) => from)).toEqual([1, position + 1]);
   });
 
   it('erases poison before a deletion in the same slice, even if the customer returns', async () => {
@@ -158,7 +157,7 @@ describe('erasing', () => {
   });
 
   it('can be verified and repaired: erasures, stamp and queue agree', async () => {
-    await apply(...many(600, (index) => order(`o${index}`, 'c1')));
+    await apply(...times(600, (index) => order(`o${index}`, 'c1')));
     await apply(deleted('c1'));
     expect(await verify()).toEqual([]);
     await stampsIn(db).updateOne({ _id: 's1' }, { $unset: { erasing: '' } });

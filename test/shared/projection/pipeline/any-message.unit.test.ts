@@ -42,11 +42,9 @@ const RAW = [
   '['.repeat(DEEP) + ']'.repeat(DEEP),
   '{"a":'.repeat(DEEP) + '1' + '}'.repeat(DEEP),
 ];
+/** Rarely one of the last two, which are large. */
 const raw = fc
-  .oneof(
-    { weight: 20, arbitrary: fc.nat(RAW.length - 3) },
-    { weight: 1, arbitrary: fc.constantFrom(RAW.length - 1, RAW.length - 2) },
-  )
+  .oneof({ weight: 20, arbitrary: fc.nat(RAW.length - 3) }, fc.nat(RAW.length - 1))
   .map((at) => `raw:${at}`);
 
 const scalar = fc.oneof(
@@ -71,10 +69,7 @@ const scalar = fc.oneof(
   fc.string({ unit: 'binary' }),
   fc.double(),
 );
-const anything = fc.oneof(
-  { weight: 4, arbitrary: scalar },
-  { weight: 1, arbitrary: fc.jsonValue() },
-);
+const anything = fc.oneof({ weight: 4, arbitrary: scalar }, fc.jsonValue());
 const name = fc.oneof(
   fc.constantFrom(
     '',
@@ -127,37 +122,24 @@ const event = fc
   .map(([entity, changes]) => changed(structuredClone<Json>(exampleEvent(entity)), changes));
 
 const headerValue = fc.oneof(
-  fc.constantFrom(
-    null,
-    Buffer.alloc(0),
-    Buffer.from([0xff]),
-    Buffer.from('1.0'),
-    Buffer.from('s1'),
-  ),
+  fc.constantFrom(null, Buffer.from([0xff])),
   fc
-    .constantFrom('application/json', 'application/cloudevents+json; a=b', 'text/plain')
-    .map(Buffer.from),
+    .constantFrom(
+      '',
+      '1.0',
+      's1',
+      'application/json',
+      'application/cloudevents+json; a=b',
+      'text/plain',
+    )
+    .map((text) => Buffer.from(text)),
   fc.uint8Array({ maxLength: 8 }).map((bytes) => Buffer.from(bytes)),
 );
 const headerName = fc.oneof(
   fc.constantFrom(
-    'content-type',
-    'Content-Type',
-    'ce_id',
-    'CE_ID',
-    'ce_',
-    'ce___proto__',
-    '__proto__',
-    'traceparent',
-  ),
-  fc.constantFrom(
-    'ce_specversion',
-    'ce_type',
-    'ce_subject',
-    'ce_storeid',
-    'ce_data',
-    'constructor',
     '',
+    ...words('content-type Content-Type ce_id CE_ID ce_ ce___proto__ __proto__ traceparent'),
+    ...words('ce_specversion ce_type ce_subject ce_storeid ce_data constructor'),
   ),
   fc.string({ unit: 'binary' }),
 );
@@ -190,27 +172,11 @@ const asBytes = ({ data, ...attributes }: Json) => ({
 const message: fc.Arbitrary<LogMessage> = fc
   .record({
     event,
-    mode: fc.constantFrom(
-      'structured',
-      'structured',
-      'structured',
-      'binary',
-      'base64',
-      'cut',
-      'bytes',
-    ),
+    mode: fc.constantFrom(...words('structured structured structured binary base64 cut bytes')),
     headers: fc.oneof(fc.constant<MessageHeaders>({}), headers),
     key: fc.oneof(
       { weight: 5, arbitrary: fc.constant(Buffer.from('s1')) },
-      {
-        weight: 1,
-        arbitrary: fc.constantFrom(
-          null,
-          Buffer.alloc(0),
-          Buffer.from([0xff]),
-          Buffer.from('__proto__'),
-        ),
-      },
+      fc.constantFrom(null, Buffer.alloc(0), Buffer.from([0xff]), Buffer.from('__proto__')),
     ),
     bytes: fc.option(fc.uint8Array().map((bytes) => Buffer.from(bytes))),
     at: fc.nat(2_000),

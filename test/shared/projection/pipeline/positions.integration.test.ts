@@ -4,7 +4,7 @@ import { COLLECTIONS, type ReadModelDocument, stampsIn } from '#shared/read-mode
 import { epochsIn } from '#shared/read-models/feed-epochs.ts';
 import { anOrder } from '#test/changes.ts';
 import { useInstallation } from '#test/hooks.ts';
-import { emptyReadModels } from '#test/read-models.ts';
+import { emptyReadModels, stampOf } from '#test/read-models.ts';
 import { applyEvents } from '#test/slices.ts';
 
 const installation = useInstallation();
@@ -37,20 +37,14 @@ it.each(Object.entries(CASES))(
   'positions are given under an epoch that %s',
   async (_, { steps, begin }) => {
     const db = await emptyReadModels(installation);
-    const stamps = stampsIn(db);
-    const stamp = async () => {
-      const found = await stamps.findOne({ _id: 's1' });
-      if (found === null) throw new Error('no stamp');
-      return found;
-    };
     const ours = new Epochs();
     await applyEvents(db, [anOrder('o1')], { epochs: ours });
-    const backup = await stamp();
+    const backup = await stampOf(db);
     let position = 1;
     for (const step of steps) {
       const [what, ...ids] = step.split(' ');
       if (what === 'restore') {
-        await stamps.replaceOne({ _id: 's1' }, backup);
+        await stampsIn(db).replaceOne({ _id: 's1' }, backup);
         await db
           .collection<ReadModelDocument>(COLLECTIONS.order)
           .deleteMany({ feed_position: { $gt: 1 } });
@@ -62,7 +56,7 @@ it.each(Object.entries(CASES))(
       await applyEvents(db, orders, { epochs, isKnown: what !== 'unknown' });
       position += ids.length;
     }
-    const { epochs, position: last } = await stamp();
+    const { epochs, position: last } = await stampOf(db);
     expect(last).toBe(position);
     expect(epochsIn(epochs).map(({ from }) => from)).toEqual(begin);
     expect(new Set(epochsIn(epochs).map(({ id }) => id)).size).toBe(begin.length);

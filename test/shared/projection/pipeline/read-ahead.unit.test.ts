@@ -2,10 +2,12 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { KafkaMessage } from 'kafkajs';
 import { describe, expect, it } from 'vitest';
 import { ChangeReader, decode } from '#shared/projection/pipeline/decode.ts';
+import { MINIMAL } from '#test/changes.ts';
 import { kafkaMessage } from '#test/events.ts';
+import { times } from '#test/times.ts';
 
-function message(index: number): KafkaMessage {
-  const data = { name: 'Pizzas', position: 0, active: true };
+function message(index: number, over: object = {}): KafkaMessage {
+  const data = { ...MINIMAL.category, ...over };
   return kafkaMessage(
     { entity: 'category', storeId: 's1', subject: `k${index}`, sequence: index, data },
     index,
@@ -22,17 +24,21 @@ function spoil(messages: readonly KafkaMessage[]): void {
   for (const one of messages) one.value = Buffer.from('{');
 }
 
+/** Makes each further read fail. */
+function failing(one: KafkaMessage, why: string): void {
+  const get = () => {
+    throw new TypeError(why);
+  };
+  Object.defineProperty(one, 'value', { get });
+}
+
 describe('reading ahead', () => {
   const reader = new ChangeReader();
 
   it('leaves poison and other errors to the actual read', async () => {
     const [poison, broken] = [message(1), message(2)];
     spoil([poison]);
-    Object.defineProperty(broken, 'value', {
-      get: () => {
-        throw new TypeError('a mistake');
-      },
-    });
+    failing(broken, 'a mistake');
     const [first, last] = [message(0), message(3)];
     void reader.readAhead([first, poison, broken, last]);
     await turns();
@@ -47,11 +53,7 @@ describe('reading ahead', () => {
     spoil([poison]);
     void reader.readAhead([poison]);
     await turns();
-    Object.defineProperty(poison, 'value', {
-      get: () => {
-        throw new TypeError('it is read again');
-      },
-    });
+    failing(poison, 'it is read again');
     for (let time = 0; time < 2; time += 1)
       expect(() => reader.read(poison)).toThrow('the message is not JSON');
   });
@@ -69,13 +71,9 @@ describe('reading ahead', () => {
 
 describe('decoding', () => {
   it('yields the event loop between large messages', async () => {
-    const large = Array.from({ length: 8 }, (_, index) => {
-      const data = { name: 'x', position: 'wrong', active: true, unknown: 'x'.repeat(200_000) };
-      return kafkaMessage(
-        { entity: 'category', storeId: 's1', subject: `k${index}`, sequence: index, data },
-        index,
-      );
-    });
+    const large = times(8, (index) =>
+      message(index, { position: 'wrong', unknown: 'x'.repeat(200_000) }),
+    );
     let others = 0;
     const counting = setInterval(() => (others += 1), 0);
     const { rejected } = await decode(large);

@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, describe, expect, it, onTestFinished } from 'vitest';
 import fc from 'fast-check';
 import type { Db } from 'mongodb';
 import { StoreDataError } from '#shared/errors.ts';
@@ -10,7 +10,6 @@ import { bytesOfTexts } from '#shared/read-models/search-texts.ts';
 import { aCustomer, gone } from '#test/changes.ts';
 import { times } from '#test/times.ts';
 import { useInstallation } from '#test/hooks.ts';
-import { eventually } from '#test/eventually.ts';
 import { emptyReadModels } from '#test/read-models.ts';
 import { withSmallTrees } from '#test/small-trees.ts';
 import { applyChanges } from '#shared/projection/pipeline/apply.ts';
@@ -21,13 +20,8 @@ import { applyEvents, findErased, inTransaction, sliceOf } from '#test/slices.ts
 
 describe('rank trees', () => {
   const installation = useInstallation();
-  const freshDatabase = () => emptyReadModels(installation);
   const trees = new TreeCache();
-  let restore: () => void;
-  beforeAll(() => {
-    restore = withSmallTrees(4, 3);
-  });
-  afterAll(() => restore());
+  afterAll(withSmallTrees(4, 3));
 
   /** Applies slices like the projector; an aborted one is applied again. */
   async function apply(
@@ -47,71 +41,47 @@ describe('rank trees', () => {
     }
   }
 
-  /** Waits until snapshots include the last commit, a moment later. */
-  async function verify(db: Db) {
-    const stamps = stampsIn(db);
-    await eventually('the snapshot is the newest', async () => {
-      const [shown, committed] = await Promise.all([
-        stamps.find({}, { readConcern: 'snapshot' }).toArray(),
-        stamps.find({}).toArray(),
-      ]);
-      return isDeepStrictEqual(shown, committed);
-    });
-    return installation.mongodb.withSession({ snapshot: true }, (session) =>
-      verifyStore(db, session, 's1'),
-    );
-  }
+  const verify = (db: Db) =>
+    installation.mongodb.withSession((session) => verifyStore(db, session, 's1'));
 
   const customer = (id: number, name: string) => aCustomer(`c${id}`, { name, phone: `11 9${id}` });
 
   it('also split leaves by the bytes of their texts, so that long names make short leaves', async () => {
     const BYTES = 2_000;
-    const restoreSizes = withSmallTrees(50, 3, BYTES);
+    onTestFinished(withSmallTrees(50, 3, BYTES));
     const named = (id: number, length: number) => customer(id, `${'한'.repeat(length)}${id}`);
-    try {
-      const lengths = fc.array(
-        fc.array(
-          fc.record({
-            id: fc.integer({ min: 1, max: 90 }),
-            length: fc.integer({ min: 0, max: 40 }),
-          }),
-          {
-            minLength: 1,
-            maxLength: 60,
-          },
-        ),
-        { minLength: 3, maxLength: 8 },
-      );
-      let cut = 0;
-      await fc.assert(
-        fc.asyncProperty(lengths, async (all) => {
-          const db = await freshDatabase();
-          const slices = all.map((slice) => slice.map(({ id, length }) => named(id, length)));
-          const first = times(80, (id) => named(id, id % 41));
-          await apply(db, [first, ...slices], (index) => index === 2);
-          expect(await verify(db)).toEqual([]);
-          const within = async () => {
-            const leaves = await db
-              .collection<LeafTexts>(RANK_NODES)
-              .find({ _id: /^customer\/s1\/leaf\// })
-              .toArray();
-            for (const { total, texts } of leaves) {
-              if (total > 1) expect(bytesOfTexts(texts)).toBeLessThanOrEqual(BYTES);
-            }
-            return leaves.length;
-          };
-          cut = Math.max(cut, await within());
-          await repairStore(db, 's1', findErased);
-          expect(await verify(db)).toEqual([]);
-          await within();
-        }),
-        { numRuns: 3, endOnFailure: true },
-      );
-      // By number alone there would be two or three.
-      expect(cut).toBeGreaterThan(8);
-    } finally {
-      restoreSizes();
-    }
+    const slice = fc.array(fc.record({ id: fc.nat(90), length: fc.nat(40) }), {
+      minLength: 1,
+      maxLength: 60,
+    });
+    const lengths = fc.array(slice, { minLength: 3, maxLength: 8 });
+    let cut = 0;
+    await fc.assert(
+      fc.asyncProperty(lengths, async (all) => {
+        const db = await emptyReadModels(installation);
+        const slices = all.map((slice) => slice.map(({ id, length }) => named(id, length)));
+        const first = times(80, (id) => named(id, id % 41));
+        await apply(db, [first, ...slices], (index) => index === 2);
+        expect(await verify(db)).toEqual([]);
+        const within = async () => {
+          const leaves = await db
+            .collection<LeafTexts>(RANK_NODES)
+            .find({ _id: /^customer\/s1\/leaf\// })
+            .toArray();
+          for (const { total, texts } of leaves) {
+            if (total > 1) expect(bytesOfTexts(texts)).toBeLessThanOrEqual(BYTES);
+          }
+          cut = Math.max(cut, leaves.length);
+        };
+        await within();
+        await repairStore(db, 's1', findErased);
+        expect(await verify(db)).toEqual([]);
+        await within();
+      }),
+      { numRuns: 3, endOnFailure: true },
+    );
+    // By number alone there would be two or three.
+    expect(cut).toBeGreaterThan(8);
   });
 
   it('write few documents if a customer goes whose name is the beginning of a node, and keep no part of that name', async () => {
@@ -120,7 +90,7 @@ describe('rank trees', () => {
       const name = String.fromCodePoint(97 + (id % 20), 97 + ((id * 7) % 26)) + id;
       return { name, key: nameKey(name, `c${id}`), change: customer(id, name) };
     });
-    const db = await freshDatabase();
+    const db = await emptyReadModels(installation);
     await apply(db, [left.map(({ change }) => change)]);
     const LEVELS = ['customer/s1/0/', 'customer/s1/leaf/'] as const;
     const stored = async () => {
@@ -130,32 +100,20 @@ describe('rank trees', () => {
         .toArray();
       return new Map(all.map((node) => [node._id, node]));
     };
-    const changesOf = async (change: TestChange) => {
-      const before = await stored();
-      await apply(db, [[change]]);
-      const after = await stored();
-      const ids = new Set([...before.keys(), ...after.keys()]);
-      return {
-        after,
-        changed: [...ids].filter((id) => !isDeepStrictEqual(before.get(id), after.get(id))).length,
-      };
-    };
-    for (let nodes = await stored(); ;) {
+    for (let before = await stored(); ;) {
       const [level] = LEVELS;
-      const [boundary] = [...nodes.keys()].flatMap((id) =>
-        id.startsWith(level) && id !== level ? [id.slice(level.length)] : [],
-      );
-      if (boundary === undefined) break;
-      const [person] = left.splice(
-        left.findIndex(({ key }) => key.startsWith(boundary)),
-        1,
-      );
+      const first = [...before.keys()].find((id) => id.startsWith(level) && id !== level);
+      if (first === undefined) break;
+      const boundary = first.slice(level.length);
+      const person = left.find(({ key }) => key.startsWith(boundary));
       if (person === undefined) throw new Error('a boundary shows a name that is gone');
-      const phone = { ...person.change, data: { ...person.change.data, phone: '11 12345' } };
-      expect((await changesOf(phone)).changed).toBeLessThanOrEqual(6);
-      const { after, changed } = await changesOf(gone(person.change));
+      left.splice(left.indexOf(person), 1);
+      await apply(db, [[gone(person.change)]]);
+      const after = await stored();
+      const ids = [...new Set([...before.keys(), ...after.keys()])];
+      const changed = ids.filter((id) => !isDeepStrictEqual(before.get(id), after.get(id)));
       // Of some 60: in each level a node begins elsewhere.
-      expect(changed).toBeLessThanOrEqual(20);
+      expect(changed.length).toBeLessThanOrEqual(20);
       const boundaries = [
         ...[...after.values()].flatMap((node) => ('boundaries' in node ? node.boundaries : [])),
         ...[...after.keys()].map((id) =>
@@ -164,14 +122,14 @@ describe('rank trees', () => {
       ];
       expect(boundaries.filter((one) => !left.some(({ key }) => key.startsWith(one)))).toEqual([]);
       if (left.length % 10 === 0) expect(await verify(db)).toEqual([]);
-      nodes = after;
+      before = after;
     }
     expect(left.length).toBeLessThan(20);
     expect(await verify(db)).toEqual([]);
   });
 
   it('are rebuilt from the records if a node is missing', async () => {
-    const db = await freshDatabase();
+    const db = await emptyReadModels(installation);
     const people = times(60, (id) => customer(id, `nome ${id % 7}`));
     await apply(db, [people.slice(0, 50)]);
     const nodes = db.collection<RankNode>(RANK_NODES);
