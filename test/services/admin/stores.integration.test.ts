@@ -50,6 +50,12 @@ it('stores show counts only the store’s records, and says why it is blocked', 
   const { stdout } = await command('stores show s2');
   expect(stdout).toMatch(/^status +blocked by its own record$/m);
   expect(stdout).toMatch(/^orders +1$/m);
+  const unblocked = await command('stores unblock s2');
+  expect([unblocked.code, unblocked.stdout]).toEqual([
+    0,
+    expect.stringMatching(/^blocked +true$/m),
+  ]);
+  expect(unblocked.stderr).toContain('own record is "blocked"');
   const { code, stderr } = await command('stores show nobody');
   expect([code, stderr]).toEqual([1, `store-data: there is no store nobody in ${environment}\n`]);
 });
