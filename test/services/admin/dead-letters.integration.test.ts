@@ -1,4 +1,4 @@
-import { Binary, type Collection } from 'mongodb';
+import type { Collection } from 'mongodb';
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { toDeadLetter } from '#shared/projection/dead-letters/letter.ts';
 import { redisKeys } from '#shared/access/grants.ts';
@@ -189,22 +189,5 @@ describe('dead-letters', () => {
     expect(await left()).toEqual([two._id]);
     expect((await run('drop --all --yes')).stdout).toBe('dropped 1\n');
     expect((await run('list')).stdout).toBe('no dead letters\n');
-  });
-
-  it('can be shown with a binary key and headers', async () => {
-    const odd = {
-      ...letter(orderEvent('x'), 9),
-      key: new Binary(Buffer.from([0xff, 0x1b])),
-      headers: [{ name: 'ce_type', value: new Binary(Buffer.from([0xff])) }],
-      value: null,
-      value_bytes: 0,
-    };
-    await letters.insertOne(odd);
-    expect((await run(`show ${odd._id}`)).code).toBe(0);
-    expect((await run(`show ${odd._id} --raw`)).stdout).toBe('');
-    expect(await retry(odd._id)).toMatchObject({
-      code: 1,
-      stayed: [{ reason: 'not_a_cloud_event' }],
-    });
   });
 });
