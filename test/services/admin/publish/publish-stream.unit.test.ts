@@ -52,14 +52,6 @@ describe('splitting lines', () => {
     ]);
   });
 
-  it('does not buffer a line that is too long', async () => {
-    const parts = times(1_000, () => Buffer.alloc(1_000, 0x78));
-    expect(await split([...parts, Buffer.from('\nnext\n')], 10)).toEqual([
-      { number: 1, bytes: null, length: 1_000_000 },
-      { number: 2, bytes: Buffer.from('next'), length: 4 },
-    ]);
-  });
-
   it('does not depend on chunk boundaries', async () => {
     const piece = fc.constantFrom('a', 'é', '{"x":1}', '\r', '\n', '\r\n', '');
     await fc.assert(
