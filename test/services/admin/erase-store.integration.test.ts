@@ -116,6 +116,11 @@ describe('stores erase', () => {
     ]);
     expect(await documentsOf(environment, namesGone)).toEqual([]);
     expect(await others()).toEqual(before);
+    const { env } = service.installation;
+    const shown = await runCommand(env, `stores show gone -e ${environment}`);
+    expect(shown.stdout).toMatch(/^status +blocked: it was erased$/m);
+    const exported = await runCommand(env, `stores export gone -e ${environment}`);
+    expect(exported).toMatchObject({ code: 0, stdout: '' });
     await allIsRight();
   });
 
