@@ -147,8 +147,8 @@ describe('the audit', () => {
 
   it('refuses an actor that is empty, too long or has control characters', async () => {
     const { env } = service.installation;
-    for (const actor of ['', 'a\nb', 'x'.repeat(129)])
-      expect((await runCommand(env, ['--actor', actor, 'keys', 'revoke', 'x'])).code).toBe(2);
-    expect((await run('keys revoke x', { actor: 'a\tb' })).code).toBe(2);
+    await expectRefused(runCommand(env, ['--actor', '', 'keys', 'revoke', 'x']), '', 2);
+    for (const actor of ['a\nb', 'a\tb', 'x'.repeat(129)])
+      await expectRefused(run('keys revoke x', { actor }), '', 2);
   });
 });

@@ -80,9 +80,7 @@ describe('quota set', () => {
       expect(await policies(token)).toEqual(new Set(['"store";q=1000000;w=60']));
   });
 
-  it('refuses an unknown environment, and writes nothing if Redis is unreachable', async () => {
-    const nowhere = 'quota set -s s1 --requests 1 -e nowhere';
-    await expectRefused(runCommand(service.installation.env, nowhere), 'configured: ', 2);
+  it('writes nothing if Redis is unreachable', async () => {
     const away = { REDIS_URL: 'redis://127.0.0.1:1' };
     const setting = run('quota set -s away --requests 1', away);
     await expectRefused(setting, 'Redis cannot be reached');
