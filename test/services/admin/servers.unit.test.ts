@@ -6,13 +6,13 @@ import { readConnection } from '#admin/servers.ts';
 import { useFolder } from '#test/folder.ts';
 
 /** The file of a running stack, as far as commands read it. */
-const STACK = {
+const STACK = JSON.stringify({
   kafka_brokers: ['127.0.0.1:2'],
   mongodb_uri: 'mongodb://127.0.0.1:3',
   redis_url: 'redis://127.0.0.1:4',
   environments: ['demo'],
   name_prefix: 'local',
-};
+});
 
 describe('the servers that a command works on', () => {
   const folder = useFolder({ ofEachTest: true });
@@ -20,10 +20,7 @@ describe('the servers that a command works on', () => {
     await mkdir(join(folder, '.local'));
   });
 
-  const writeStack = (content: object | string) => {
-    const text = typeof content === 'string' ? content : JSON.stringify(content);
-    return writeFile(join(folder, '.local', 'stack.json'), text);
-  };
+  const writeStack = (text: string) => writeFile(join(folder, '.local', 'stack.json'), text);
 
   it('are those of the variables, even if a stack runs', async () => {
     await writeStack(STACK);
