@@ -1,32 +1,30 @@
-import { beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { hostname, userInfo } from 'node:os';
 import { hashSecret } from '#shared/access/secrets.ts';
 import { useQueryService } from '#test/hooks.ts';
 import { keyEvent, storeAccessEvent } from '#test/events.ts';
 import { eventually } from '#test/eventually.ts';
-import { expectRefused, runCommand, runJson } from './run-command.ts';
+import { expectRefused, runCommand } from './run-command.ts';
 
 interface Entry {
   at: string;
   actor: string;
   action: string;
-  environment?: string;
-  store_id?: string;
-  client_id?: string;
   session_id?: string;
-  asked?: Record<string, unknown>;
-  result: Record<string, unknown> | null;
   outcome: string;
-  ended_at: string | null;
+}
+
+interface Key {
+  client_id: string;
+  client_secret: string;
 }
 
 const service = useQueryService();
-let env: Record<string, string>;
-beforeAll(async () => {
-  env = { ...service.installation.env, STORE_DATA_ACTOR: 'ana' };
-});
 
-const audit = (words: string) => runJson<Entry[]>(env, `audit ${words}`);
+const run = (words: string, { actor = 'ana', input = '' } = {}) =>
+  runCommand({ ...service.installation.env, STORE_DATA_ACTOR: actor }, words, { input });
+const json = async <T>(words: string) => JSON.parse((await run(`${words} --json`)).stdout) as T;
+const audit = (words: string) => json<Entry[]>(`audit ${words}`);
 const commands = async (words: string) =>
   (await audit(words)).filter(({ action }) => !action.startsWith('event.'));
 const control = () => service.installation.databases.control;
@@ -43,19 +41,16 @@ async function withValidator(validator: object, act: () => Promise<void>): Promi
 describe('the audit', () => {
   it('records every change of a key with its actor, without secrets', async () => {
     const { environment } = service.installation;
-    const { client_id: id, client_secret: secret } = await runJson<{
-      client_id: string;
-      client_secret: string;
-    }>(env, 'keys create --store s1 --scopes order,menu');
+    const created = await json<Key>('keys create --store s1 --scopes order,menu');
+    const { client_id: id, client_secret: secret } = created;
     const token = await service.api.token(id, secret);
-    await runJson(env, ['keys', 'scopes', id, '--set', 'menu', '--actor', 'bea']);
-    const rotated = await runJson<{ client_secret: string }>(env, ['keys', 'rotate-secret', id]);
-    await runJson(env, ['keys', 'rotate-secret', id, '--retire-old']);
-    await runJson(env, ['keys', 'deactivate', id]);
-    await runJson({ ...env, STORE_DATA_ACTOR: '' }, ['keys', 'activate', id]);
-    const revoked = await runCommand(env, 'sessions revoke --token', { input: token });
-    expect(revoked.code, revoked.stderr).toBe(0);
-    await runJson(env, ['keys', 'revoke', id]);
+    await run(`keys scopes ${id} --set menu --actor bea`);
+    const rotated = await json<Key>(`keys rotate-secret ${id}`);
+    await run(`keys rotate-secret ${id} --retire-old`);
+    await run(`keys deactivate ${id}`);
+    await run(`keys activate ${id}`, { actor: '' });
+    await run('sessions revoke --token', { input: token });
+    await run(`keys revoke ${id}`);
 
     const entries = await commands(`--client-id ${id}`);
     expect(entries.map(({ actor, action, outcome }) => [actor, action, outcome])).toEqual([
@@ -74,21 +69,16 @@ describe('the audit', () => {
     expect(entries[6]?.session_id).toMatch(/^[0-9a-f]{32}$/);
 
     const everything = JSON.stringify(await control().collection('audit').find().toArray());
-    for (const value of [secret, rotated.client_secret]) {
+    const secrets = [secret, rotated.client_secret];
+    for (const value of [token, ...secrets, ...secrets.map(hashSecret)])
       expect(everything).not.toContain(value);
-      expect(everything).not.toContain(hashSecret(value));
-    }
-    expect(everything).not.toContain(token);
   });
 
   it('records changes of stores, and filters by store, action and time', async () => {
-    const words = [
-      'stores block s9',
-      'stores unblock s9',
-      'quota set -s s9 --requests 5',
-      'quota reset -s s9',
-    ];
-    for (const command of words) await runJson(env, command);
+    await run('stores block s9');
+    await run('stores unblock s9');
+    await run('quota set -s s9 --requests 5');
+    await run('quota reset -s s9');
     const actions = ['stores.block', 'stores.unblock', 'quota.set', 'quota.reset'];
     expect(await commands('--store s9')).toMatchObject(
       actions.map((action) => ({ action, outcome: 'done' })),
@@ -98,13 +88,12 @@ describe('the audit', () => {
     const after = new Date(Date.parse(blocked[0]?.at ?? '') + 1).toISOString();
     const later = await commands(`--store s9 --since ${after}`);
     expect(later.map(({ action }) => action)).toEqual(actions.slice(1));
-    expect(await audit('--since 2100-01-01T00:00:00Z')).toEqual([]);
-    expect((await runCommand(env, 'audit --since yesterday')).code).toBe(2);
+    expect((await run('audit --since yesterday')).code).toBe(2);
   });
 
   it('records changes by events once, in the transaction that applies them', async () => {
     const event = (sequence: number, status: string) => ({
-      ...keyEvent('by-event', sequence, { scopes: ['crm'], status }),
+      ...keyEvent('by-event', sequence, { status }),
       storeId: 's2',
     });
     await service.installation.publishAccess([
@@ -119,7 +108,7 @@ describe('the audit', () => {
         actor: '/test',
         action: 'event.access_key',
         client_id: 'by-event',
-        result: { status: 'active', scopes: ['crm'], secrets: 1, sequence: 1 },
+        result: { status: 'active', scopes: ['order'], secrets: 1, sequence: 1 },
         outcome: 'applied',
       },
       { action: 'event.access_key', result: { status: 'inactive', sequence: 2 } },
@@ -128,7 +117,7 @@ describe('the audit', () => {
   });
 
   it('records failures', async () => {
-    await expectRefused(runCommand(env, 'keys revoke nobody'), 'there is no key nobody');
+    await expectRefused(run('keys revoke nobody'), 'there is no key nobody');
     expect(await audit('--client-id nobody')).toMatchObject([
       { action: 'keys.revoke', outcome: 'failed', result: { reason: 'there is no key nobody' } },
     ]);
@@ -137,8 +126,7 @@ describe('the audit', () => {
   it('is written before the change: if that fails, nothing changes', async () => {
     await service.setKey({ clientId: 'kept' });
     await withValidator({ action: { $ne: 'keys.revoke' } }, async () => {
-      const { code, stdout } = await runCommand(env, 'keys revoke kept');
-      expect([code, stdout]).toEqual([1, '']);
+      await expectRefused(run('keys revoke kept'), '');
       expect((await service.api.askToken('kept', 'secret')).status).toBe(200);
       expect(await commands('--client-id kept')).toEqual([]);
     });
@@ -147,9 +135,9 @@ describe('the audit', () => {
   it('records a change with unknown outcome, and the command reports it', async () => {
     await service.setKey({ clientId: 'half' });
     await withValidator({ phase: { $ne: 'done' } }, async () => {
-      const result = await runCommand(env, 'keys deactivate half');
-      expect(result.code).toBe(0);
-      expect(result.stderr).toMatch(/^note: the audit lacks the end of this command/m);
+      const { code, stderr } = await run('keys deactivate half');
+      expect(code).toBe(0);
+      expect(stderr).toMatch(/^note: the audit lacks the end of this command/m);
     });
     expect((await service.api.askToken('half', 'secret')).status).toBe(400);
     expect(await commands('--client-id half')).toMatchObject([
@@ -157,10 +145,10 @@ describe('the audit', () => {
     ]);
   });
 
-  it('refuses an actor with line breaks', async () => {
-    for (const actor of ['', 'a\nb', 'x'.repeat(129)]) {
-      expect((await runCommand(env, ['--actor', actor, 'keys', 'revoke', 'x'])).code).toBe(2);
-    }
-    expect((await runCommand({ ...env, STORE_DATA_ACTOR: 'a\tb' }, 'keys revoke x')).code).toBe(2);
+  it('refuses an actor that is empty, too long or has control characters', async () => {
+    const { env } = service.installation;
+    await expectRefused(runCommand(env, ['--actor', '', 'keys', 'revoke', 'x']), '', 2);
+    for (const actor of ['a\nb', 'a\tb', 'x'.repeat(129)])
+      await expectRefused(run('keys revoke x', { actor }), '', 2);
   });
 });

@@ -35,21 +35,17 @@ describe('completion', () => {
 });
 
 describe('a mistake', () => {
-  const env = { KAFKA_BROKERS: '', MONGODB_URI: 'nonsense', REDIS_URL: 'redis://127.0.0.1:1' };
+  const env = { KAFKA_BROKERS: '', MONGODB_URI: 'nonsense', REDIS_URL: '' };
 
   it.each([
-    [
-      ['keys', 'list', '--nope'],
-      2,
-      'command_invalid',
-      /^unknown option '--nope'; see store-data keys list --help$/,
-    ],
-    [['keys', 'list'], 1, 'config_invalid', /^MONGODB_URI must be a URI/],
-  ])('with %j is JSON where JSON is asked for', async (args, code, name, words) => {
-    const result = await runCommand(env, [...args, '--json']);
-    const { error } = JSON.parse(result.stderr) as { error: { code: string; message: string } };
-    expect([result.code, result.stdout, error.code]).toEqual([code, '', name]);
-    expect(error.message).toMatch(words);
-    expect((await runCommand(env, args)).stderr).toMatch(/^store-data: /);
+    ['keys list --nope', 2, 'command_invalid', "unknown option '--nope'; see "],
+    ['keys list', 1, 'config_invalid', 'MONGODB_URI must be a URI'],
+  ])('in "%s" is JSON where JSON is asked for', async (words, code, name, message) => {
+    const result = await runCommand(env, `${words} --json`);
+    expect([result.code, result.stdout]).toEqual([code, '']);
+    expect(JSON.parse(result.stderr)).toEqual({
+      error: { code: name, message: expect.stringContaining(message) as string },
+    });
+    expect((await runCommand(env, words)).stderr).toMatch(/^store-data: /);
   });
 });

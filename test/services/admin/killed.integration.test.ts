@@ -2,9 +2,7 @@
  * Processes that are killed between their writes to MongoDB and Redis: their changes reach Redis
  * anyway.
  */
-import { afterEach, expect, it } from 'vitest';
-import { controlCollections } from '#shared/access/access-keys.ts';
-import { sessionOfToken } from '#admin/commands/sessions.ts';
+import { expect, it } from 'vitest';
 import { useMade, useQueryService } from '#test/hooks.ts';
 import { eventually } from '#test/eventually.ts';
 import { startRedisProxy } from '#test/server-proxies.ts';
@@ -16,50 +14,39 @@ const SOON_MS = 60_000;
 const service = useQueryService({ oneRedis: true });
 /** The killed processes' proxy to Redis, which swallows their writes. */
 const proxy = useMade(() => startRedisProxy(service.installation.config.redis.url));
-const env = () => ({ ...service.installation.env, REDIS_URL: proxy.url });
-afterEach(() => proxy.restore());
 
-const control = () => controlCollections(service.installation.databases.control);
-const statusOf = async (token: string) => (await service.api.get('/api/order/list', token)).status;
-
-async function keyWithToken(clientId: string): Promise<string> {
-  await service.startProjector();
-  const token = await service.tokenOf({ clientId });
-  expect(await statusOf(token)).toBe(200);
-  return token;
-}
-
-it('the revocation of a key by a killed command takes effect, even without a projector', async () => {
-  const token = await keyWithToken('k1');
+it('revocations of a key and of a session by killed commands take effect, even without a projector', async () => {
+  const { api, control, installation } = service;
+  const statusOf = async (token: string) => (await api.get('/api/order/list', token)).status;
+  const ofKey = await service.tokenOf({ clientId: 'k1' });
+  const ofSession = await service.tokenOf({ clientId: 'k2' });
+  const other = await api.token('k2', 'secret');
+  for (const token of [ofKey, ofSession, other]) expect(await statusOf(token)).toBe(200);
   await service.stopProjector();
   proxy.freeze();
-  const command = startCommand(env(), 'keys revoke k1');
-  await eventually('MongoDB has it', async () => {
-    return (await control().keys.findOne({ _id: 'k1', status: 'revoked' })) !== null;
+  const env = { ...installation.env, REDIS_URL: proxy.url };
+  const commands = ['keys revoke k1', 'sessions revoke --token'].map((words) =>
+    startCommand(env, words),
+  );
+  for (const { process } of commands) process.stdin.end(ofSession);
+  const revokedKey = () => control.keys.findOne({ _id: 'k1', status: 'revoked' });
+  const revokedSession = () => control.revokedSessions.findOne({ client_id: 'k2' });
+  await eventually('MongoDB has both', async () => {
+    return (await revokedKey()) !== null && (await revokedSession()) !== null;
   });
-  command.process.kill('SIGKILL');
-  expect((await command.result).code).toBeNull();
-  await eventually('the key is refused', async () => (await statusOf(token)) === 401, SOON_MS);
-  expect(await control().keys.findOne({ _id: 'k1' })).toMatchObject({ publish_pending: true });
+  for (const { process } of commands) process.kill('SIGKILL');
+  for (const { result } of commands) expect((await result).code).toBeNull();
+  await eventually(
+    'both are refused',
+    async () => {
+      return (await statusOf(ofKey)) === 401 && (await statusOf(ofSession)) === 401;
+    },
+    SOON_MS,
+  );
+  expect(await statusOf(other)).toBe(200);
+  expect(await revokedKey()).toMatchObject({ publish_pending: true });
   await service.startProjector();
   await eventually('nothing is pending', async () => {
-    return (await control().keys.findOne({ _id: 'k1' }))?.publish_pending === undefined;
+    return (await revokedKey())?.publish_pending === undefined;
   });
-});
-
-it('the revocation of a session by a killed command takes effect', async () => {
-  const token = await keyWithToken('k2');
-  const other = await service.api.token('k2', 'secret');
-  await service.stopProjector();
-  proxy.freeze();
-  const command = startCommand(env(), 'sessions revoke --token');
-  command.process.stdin.end(token);
-  const { _id } = sessionOfToken(token) ?? { _id: '' };
-  await eventually('MongoDB has it', async () => {
-    return (await control().revokedSessions.findOne({ _id })) !== null;
-  });
-  command.process.kill('SIGKILL');
-  await command.result;
-  await eventually('the session is refused', async () => (await statusOf(token)) === 401, SOON_MS);
-  expect(await statusOf(other)).toBe(200);
 });

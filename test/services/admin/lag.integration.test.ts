@@ -1,19 +1,10 @@
 import { beforeAll, describe, expect, it } from 'vitest';
+import { checkpointsIn } from '#shared/projection/slice/checkpoint.ts';
 import { useInstallation } from '#test/hooks.ts';
 import { orderEvent } from '#test/events.ts';
+import { generationDb } from '#test/generations.ts';
 import { applyAll } from '#test/projectors.ts';
-import { runCommand, runJson } from './run-command.ts';
-
-interface LagAnswer {
-  lag: number | null;
-  partitions: {
-    topic: string;
-    partition: number;
-    position: number | null;
-    end: number;
-    lag: number;
-  }[];
-}
+import { expectRefused, runCommand, runJson } from './run-command.ts';
 
 describe('lag', () => {
   const installation = useInstallation({ partitions: 1, environments: 2 });
@@ -23,7 +14,7 @@ describe('lag', () => {
 
   it('is the whole log before a projector ran, and 0 after', async () => {
     const { environment } = installation;
-    const lag = () => runJson<LagAnswer>(installation.env, `lag -e ${environment}`);
+    const lag = () => runJson(installation.env, `lag -e ${environment}`);
     expect(await lag()).toMatchObject({
       lag: 3,
       partitions: [
@@ -40,35 +31,28 @@ describe('lag', () => {
 
   it('is unknown, and not 0, where a log ends before what was applied', async () => {
     await applyAll(installation);
-    const { environment, databases } = installation;
+    const { env, environment } = installation;
     const topic = `store-changes.${environment}`;
-    const checkpoints = databases
-      .generation(environment, 1)
-      .collection<{ topic: string; position: number }>('checkpoints');
-    const applied = await checkpoints.findOne({ topic });
-    await checkpoints.updateOne({ topic }, { $set: { position: 1_000 } });
-    const args = ['lag', '-e', environment];
-    const shown = await runCommand(installation.env, args);
-    expect(shown.code).toBe(1);
-    expect(shown.stderr).toMatch(
-      new RegExp(`^store-data: the lag is unknown: the log of ${topic}/0 ends before`),
-    );
-    expect(shown.stdout).toMatch(/^total +unknown$/m);
-    const { generations } = await runJson<{ generations: { lag: number | null }[] }>(
-      installation.env,
-      ['generations', 'list', '-e', environment],
-    );
-    expect(generations.map(({ lag }) => lag)).toEqual([null]);
-    await checkpoints.updateOne({ topic }, { $set: { position: applied?.position ?? 0 } });
-    expect(await runCommand(installation.env, args)).toMatchObject({ code: 0, stderr: '' });
+    const checkpoints = checkpointsIn(generationDb(installation, 1));
+    const place = (position: number) => checkpoints.updateOne({ topic }, { $set: { position } });
+    await place(1_000);
+    const shown = await runCommand(env, `lag -e ${environment}`);
+    expect(shown).toMatchObject({
+      code: 1,
+      stdout: expect.stringMatching(/^total +unknown$/m) as string,
+    });
+    expect(shown.stderr).toContain(`the lag is unknown: the log of ${topic}/0 ends before`);
+    const listed = await runJson(env, `generations list -e ${environment}`);
+    expect(listed).toMatchObject({ generations: [{ lag: null }] });
+    await place(3);
+    const again = await runCommand(env, `lag -e ${environment}`);
+    expect(again).toMatchObject({ code: 0, stderr: '' });
   });
 
   it('names a missing topic', async () => {
-    expect(await runCommand({ ...installation.env, ENVIRONMENTS: 'missing' }, 'lag')).toMatchObject(
-      {
-        code: 1,
-        stderr: 'store-data: topic store-changes.missing does not exist\n',
-      },
+    await expectRefused(
+      runCommand({ ...installation.env, ENVIRONMENTS: 'missing' }, 'lag'),
+      'store-data: topic store-changes.missing does not exist\n',
     );
   });
 });

@@ -5,6 +5,7 @@ import { describe, expect, it } from 'vitest';
 import { loadSigningKeys } from '#query/access/tokens.ts';
 import { readConfig } from '#shared/config.ts';
 import { useFolder } from '#test/folder.ts';
+import { generationDb } from '#test/generations.ts';
 import { useInstallation } from '#test/hooks.ts';
 import { withAdmin } from '#test/topics.ts';
 import { expectRefused, runCommand, runJson } from './run-command.ts';
@@ -13,12 +14,16 @@ describe('prepare', () => {
   const installation = useInstallation();
   const folder = useFolder();
 
+  /** The settings of an environment without topics, and of a file that does not exist. */
+  const settingsOf = (environment: string, file: string) => {
+    const { SIGNING_KEYS: _inline, ...servers } = installation.env;
+    return { ...servers, ENVIRONMENTS: environment, SIGNING_KEYS_FILE: file };
+  };
+
   it('makes topics with unlimited retention and a signing key, and changes neither the next time', async () => {
     const environment = `${installation.environment}-new`;
     const file = join(folder, 'keys', 'signing-keys.json');
-    const { SIGNING_KEYS: _inline, ...servers } = installation.env;
-    const env = { ...servers, ENVIRONMENTS: environment, SIGNING_KEYS_FILE: file };
-
+    const env = settingsOf(environment, file);
     const topics = [`store-changes.${environment}`, `store-access.${environment}`];
     const made = await runJson(env, 'prepare --partitions 3');
     expect(made).toEqual({ replica_set: false, topics, signing_keys: true });
@@ -29,13 +34,10 @@ describe('prepare', () => {
         resources: topics.map((name) => ({ type: kafkajs.ConfigResourceTypes.TOPIC, name })),
       });
       for (const { configEntries } of resources) {
-        const settings = new Map(
-          configEntries.map(({ configName, configValue }) => [configName, configValue]),
+        const settings = configEntries.map((one) => `${one.configName}=${one.configValue}`);
+        expect(settings).toEqual(
+          expect.arrayContaining(['cleanup.policy=delete', 'retention.ms=-1']),
         );
-        expect([settings.get('cleanup.policy'), settings.get('retention.ms')]).toEqual([
-          'delete',
-          '-1',
-        ]);
       }
       const offsets = await Promise.all(topics.map((topic) => admin.fetchTopicOffsets(topic)));
       expect(offsets.map(({ length }) => length)).toEqual([3, 1]);
@@ -52,16 +54,11 @@ describe('prepare', () => {
   });
 
   describe('sharding of a MongoDB that is not sharded', () => {
-    const shard = (env: Record<string, string>, ...args: string[]) =>
-      runCommand(env, ['prepare', '--shard', ...args]);
-
     it('is refused before any change', async () => {
       const environment = `${installation.environment}-unsharded`;
       const file = join(folder, 'none', 'signing-keys.json');
-      const { SIGNING_KEYS: _inline, ...servers } = installation.env;
-      const env = { ...servers, ENVIRONMENTS: environment, SIGNING_KEYS_FILE: file };
       await expectRefused(
-        shard(env),
+        runCommand(settingsOf(environment, file), 'prepare --shard'),
         /^store-data: MONGODB_URI is not a router of a sharded cluster \(mongos\): nothing was changed/,
       );
       const topics = await withAdmin(installation.kafka, (admin) => admin.listTopics());
@@ -70,23 +67,19 @@ describe('prepare', () => {
     });
 
     it('shows the commands for present generations and the next rebuild, and changes nothing', async () => {
-      const { mongodb, config, environment } = installation;
-      const { namePrefix } = config;
-      await mongodb
-        .db(`${namePrefix}_control`)
+      const { mongodb, databases, environment } = installation;
+      await databases.control
         .collection<{ _id: string; live: number; last: number }>('generations')
         .insertOne({ _id: environment, live: 4, last: 5 });
-      const { stdout, code } = await shard(installation.env, '--dry-run');
+      const { stdout, code } = await runCommand(installation.env, 'prepare --shard --dry-run');
       expect(code).toBe(0);
-      const lines = stdout.trimEnd().split('\n');
-      for (const number of [4, 6]) {
-        const stamps = `${namePrefix}_${environment}_g${number}.stamps`;
-        expect(lines).toContain(`admin {"shardCollection":"${stamps}","key":{"_id":1}}`);
+      const [live, next] = [4, 6].map((number) => generationDb(installation, number).databaseName);
+      for (const name of [live, next]) {
+        const command = `admin {"shardCollection":"${name}.stamps","key":{"_id":1}}\n`;
+        expect(stdout).toContain(command);
       }
-      const databases = await mongodb.db().admin().listDatabases({ nameOnly: true });
-      expect(databases.databases.map(({ name }) => name)).not.toContain(
-        `${namePrefix}_${environment}_g6`,
-      );
+      const present = await mongodb.db().admin().listDatabases({ nameOnly: true });
+      expect(present.databases.map(({ name }) => name)).not.toContain(next);
     });
   });
 });

@@ -24,19 +24,18 @@ describe('a decision about dead letters', () => {
    * Publishes an order and makes a dead letter of it in generations, as if an older release did not
    * understand it.
    */
-  async function publishRefused(id: string, offset: number, generations: number[]): Promise<void> {
+  async function publishRefused(id: string, ...generations: number[]): Promise<void> {
     await projector.stop();
     await installation.publish([orderEvent(id)]);
+    const message = (await readLog(installation, topic)).at(-1);
+    if (message === undefined) throw new Error('it was published');
     const rejection = new EventRejected('unknown_schema_version', 'not known then');
-    const message = (await readLog(installation, topic)).find(
-      (one) => Number(one.offset) === offset,
-    );
-    if (message === undefined) throw new Error(`there is no message at ${offset}`);
     const refused = toDeadLetter(topic, 0, message, rejection);
+    const position = refused.offset + 1;
     for (const number of generations) {
       const db = generationDb(installation, number);
       await lettersIn(db).insertOne({ ...refused });
-      await checkpointsIn(db).updateOne({ _id: `${topic}/0` }, { $set: { position: offset + 1 } });
+      await checkpointsIn(db).updateOne({ _id: `${topic}/0` }, { $set: { position } });
     }
     await projector.start();
   }
@@ -45,11 +44,15 @@ describe('a decision about dead letters', () => {
     expect([code, stderr]).toEqual([0, '']);
   };
   const offsetsIn = async (number: number) => {
-    const letters = lettersIn(generationDb(installation, number));
-    const found = await letters.find().toArray();
-    return found.map(({ offset }) => offset).toSorted((a, b) => a - b);
+    const found = lettersIn(generationDb(installation, number)).find({}, { sort: { offset: 1 } });
+    return (await found.toArray()).map(({ offset }) => offset);
   };
   const ordersIn = (number: number) => idsIn(generationDb(installation, number), COLLECTIONS.order);
+
+  const bothAreEqual = async () =>
+    expect(await dump(generationDb(installation, 2))).toEqual(
+      await dump(generationDb(installation, 1)),
+    );
 
   it('applies in a rebuild: dropped and retried letters do not return', async () => {
     await installation.publish([orderEvent('o0')]);
@@ -58,8 +61,8 @@ describe('a decision about dead letters', () => {
       { key: 's1', value: 'poison 2' },
     ]);
     await caughtUp(installation);
-    await publishRefused('o3', 3, [1]);
-    await publishRefused('o4', 4, [1]);
+    await publishRefused('o3', 1);
+    await publishRefused('o4', 1);
     expect(await offsetsIn(1)).toEqual([1, 2, 3, 4]);
     await letters(`drop ${topic}/0/1 --yes`);
     await letters(`retry ${topic}/0/3`);
@@ -71,13 +74,11 @@ describe('a decision about dead letters', () => {
     expect(flipped).toEqual({ from: 1, to: 2 });
     expect(await offsetsIn(2)).toEqual([2]);
     expect(await ordersIn(2)).toEqual(['s1/o0', 's1/o3']);
-    expect(await dump(generationDb(installation, 2))).toEqual(
-      await dump(generationDb(installation, 1)),
-    );
+    await bothAreEqual();
   });
 
   it('applies in a kept generation', async () => {
-    await publishRefused('o5', 5, [1, 2]);
+    await publishRefused('o5', 1, 2);
     await installation.send(topic, [{ key: 's1', value: 'poison 3' }]);
     await generationCaughtUp(installation, 1);
     await generationCaughtUp(installation, 2);
@@ -89,10 +90,8 @@ describe('a decision about dead letters', () => {
     await letters(`retry ${topic}/0/5`);
     await runJson(installation.env, 'rollback');
     expect(await statesOf(installation)).toEqual(['1 live', '2 kept']);
-    expect([await offsetsIn(1), await offsetsIn(2)]).toEqual([[2], [2]]);
+    expect(await offsetsIn(1)).toEqual([2]);
     expect(await ordersIn(1)).toEqual(['s1/o0', 's1/o3', 's1/o5']);
-    expect(await dump(generationDb(installation, 2))).toEqual(
-      await dump(generationDb(installation, 1)),
-    );
+    await bothAreEqual();
   });
 });

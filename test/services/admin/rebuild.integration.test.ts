@@ -1,31 +1,18 @@
 import fc from 'fast-check';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { changesTopic } from '#shared/events/topics.ts';
-import { COLLECTIONS } from '#shared/read-models/collections.ts';
+import { COLLECTIONS, type OrderDocument } from '#shared/read-models/collections.ts';
 import { generationGroup } from '#shared/read-models/generation.ts';
 import { useInstallation, useProjector } from '#test/hooks.ts';
 import { generationCaughtUp, generationDb, statesOf } from '#test/generations.ts';
 import { eventually } from '#test/eventually.ts';
-import { caughtUp, dump, readModels } from '#test/read-models.ts';
+import { caughtUp, dump } from '#test/read-models.ts';
 import { stream } from '#test/streams.ts';
 import { withAdmin } from '#test/topics.ts';
 import { expectRefused, runCommand, runJson } from './run-command.ts';
 
 interface Answer {
-  generation: number;
-  flipped: { from: number; to: number } | null;
-  comparison: {
-    stores: number;
-    sampled: number;
-    unsettled: number;
-    differences: {
-      collection: string;
-      kind: string;
-      count: number;
-      fields: string[];
-      examples: string[];
-    }[];
-  };
+  comparison: { sampled: number };
 }
 
 /** A fixed seed, since a difference must be reproducible. */
@@ -43,39 +30,41 @@ describe('rebuild', () => {
   });
 
   const run = (words: string) => runCommand(installation.env, words);
-  const dumps = () =>
-    Promise.all([1, 2].map(async (number) => dump(generationDb(installation, number))));
+  /** Asserts that the first two generations are equal. @returns the number of their documents. */
+  async function compareBoth(): Promise<number> {
+    const rebuilt = await dump(generationDb(installation, 2));
+    expect(rebuilt).toEqual(await dump(generationDb(installation, 1)));
+    return Object.values(rebuilt).flat().length;
+  }
 
   it('makes read models equal to the present ones, and flips to them', async () => {
     const answer = await runJson<Answer>(installation.env, 'rebuild');
-    expect(answer).toMatchObject({ generation: 2, flipped: { from: 1, to: 2 } });
-    expect(answer.comparison).toMatchObject({ stores: 3, unsettled: 0, differences: [] });
+    expect(answer).toMatchObject({
+      generation: 2,
+      flipped: { from: 1, to: 2 },
+      comparison: { stores: 3, unsettled: 0, differences: [] },
+    });
     expect(answer.comparison.sampled).toBeGreaterThan(20);
     expect(await statesOf(installation)).toEqual(['1 kept', '2 live']);
-    expect((await readModels(installation)).databaseName).toMatch(/_g2$/);
-    const [old, rebuilt] = await dumps();
-    expect(Object.values(rebuilt ?? {}).flat().length).toBeGreaterThan(50);
-    expect(rebuilt).toEqual(old);
+    expect(await compareBoth()).toBeGreaterThan(50);
   });
 
   it('keeps both generations up to date, so that a rollback loses nothing', async () => {
     await installation.publish(more);
     await generationCaughtUp(installation, 1);
     await generationCaughtUp(installation, 2);
-    const [old, rebuilt] = await dumps();
-    expect(old).toEqual(rebuilt);
+    await compareBoth();
 
     expect(await runJson(installation.env, 'rollback')).toMatchObject({ from: 2, to: 1 });
     expect(await statesOf(installation)).toEqual(['1 live', '2 kept']);
     expect(await runJson(installation.env, 'rollback')).toMatchObject({ from: 1, to: 2 });
-    expect(await statesOf(installation)).toEqual(['1 kept', '2 live']);
   });
 
   it('drops a generation only on request, and never the live one', async () => {
     const live = `store-data: generation 2 of ${installation.environment} is live and cannot be dropped\n`;
     await expectRefused(run('generations drop 2 --yes'), live);
     await expectRefused(run('generations drop 1'), '', 2);
-    expect((await run('generations drop 1 --yes')).code).toBe(0);
+    await runJson(installation.env, 'generations drop 1 --yes');
     expect(await statesOf(installation)).toEqual(['2 live']);
     const { databases } = await installation.mongodb.db().admin().listDatabases({ nameOnly: true });
     expect(databases.map(({ name }) => name)).not.toContain(
@@ -92,41 +81,29 @@ describe('rebuild', () => {
 
   it('lists differences, and flips only if they are accepted', async () => {
     const live = generationDb(installation, 2);
-    const orders = live.collection<{ _id: string; summary: string }>(COLLECTIONS.order);
-    const [order] = await orders.find({}, { sort: { _id: 1 }, limit: 1 }).toArray();
+    const orders = live.collection<OrderDocument>(COLLECTIONS.order);
     const customers = live.collection<{ _id: string }>(COLLECTIONS.customer);
-    const customer = await customers.findOne();
-    if (order === undefined || customer === null)
+    const [order, customer] = [await orders.findOne(), await customers.findOne()];
+    if (order === null || customer === null)
       throw new Error('the stream has no orders or customers');
-    await orders.updateOne(
-      { _id: order._id },
-      {
-        $set: {
-          summary: JSON.stringify({ ...(JSON.parse(order.summary) as object), total: '0.01' }),
-        },
-      },
-    );
+    const summary = { ...(JSON.parse(order.summary) as object), total: '0.01' };
+    await orders.updateOne({ _id: order._id }, { $set: { summary: JSON.stringify(summary) } });
     await customers.insertOne({ ...customer, _id: 's1/zz' });
 
-    const held = await run('rebuild --json');
-    const answer = JSON.parse(held.stdout) as Answer;
-    expect({ ...answer, code: held.code }).toMatchObject({ code: 1, generation: 3, flipped: null });
-    expect(answer.comparison.differences).toEqual([
-      {
-        collection: COLLECTIONS.customer,
-        kind: 'missing',
-        count: 1,
-        fields: [],
-        examples: ['s1/zz'],
+    const { code, stdout } = await run('rebuild --json');
+    expect(code).toBe(1);
+    const missing = { collection: 'customers', kind: 'missing', fields: [], examples: ['s1/zz'] };
+    const content = { collection: 'orders', kind: 'content', examples: [order._id] };
+    expect(JSON.parse(stdout)).toMatchObject({
+      generation: 3,
+      flipped: null,
+      comparison: {
+        differences: [
+          { ...missing, count: 1 },
+          { ...content, count: 1, fields: ['summary.total'] },
+        ],
       },
-      {
-        collection: COLLECTIONS.order,
-        kind: 'content',
-        count: 1,
-        fields: ['summary.total'],
-        examples: [order._id],
-      },
-    ]);
+    });
     expect(await statesOf(installation)).toEqual(['2 live', '3 building']);
 
     const inWords = await run('rebuild --accept content');
@@ -152,6 +129,5 @@ describe('rebuild', () => {
     );
     expect((await run('generations flip')).code).toBe(0);
     expect(await statesOf(installation)).toEqual(['2 kept', '3 kept', '4 live']);
-    expect(await runJson(installation.env, 'rollback')).toMatchObject({ from: 4, to: 3 });
   });
 });

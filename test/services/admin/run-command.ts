@@ -4,7 +4,7 @@
  */
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process';
-import { Readable, Writable } from 'node:stream';
+import { PassThrough, Readable, type Writable } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { expect } from 'vitest';
 import { runProgram } from '#admin/program.ts';
@@ -60,11 +60,7 @@ export function startCommand(
     child.on('close', (code) => resolve(code));
   });
   const result = Promise.all([ended, text(child.stdout), text(child.stderr)]).then(
-    ([code, stdout, stderr]) => ({
-      code,
-      stdout,
-      stderr,
-    }),
+    ([code, stdout, stderr]) => ({ code, stdout, stderr }),
   );
   return { process: child, result };
 }
@@ -88,13 +84,13 @@ export async function runCommand(
   { input }: { input?: string | Buffer } = {},
 ): Promise<CommandResult> {
   isolateCommands();
-  const stdout = collected();
-  const stderr = collected();
+  const [stdout, stderr] = [new PassThrough(), new PassThrough()];
+  const written = Promise.all([text(stdout), text(stderr)]);
   const own: CommandProcess = {
     env: { ...env },
     stdin: Readable.from(input === undefined ? [] : [Buffer.from(input)]),
-    stdout: stdout.stream,
-    stderr: stderr.stream,
+    stdout,
+    stderr,
   };
   const before = SIGNALS.map((signal) => process.listeners(signal));
   const code = await ofCommand.run(own, () => runProgram(wordsOf(args)));
@@ -103,7 +99,9 @@ export async function runCommand(
       if (before[index]?.includes(listener) !== true) process.removeListener(signal, listener);
     }
   }
-  return { code, stdout: stdout.text(), stderr: stderr.text() };
+  for (const stream of [stdout, stderr]) stream.end();
+  const [output, errors] = await written;
+  return { code, stdout: output, stderr: errors };
 }
 
 /** Runs a command with `--json`, asserts success, and returns its output. */
@@ -144,23 +142,6 @@ function isolateCommands(): void {
         if (own !== undefined) return own[name];
         return original?.get === undefined ? original?.value : original.get.call(this);
       },
-      set(this: NodeJS.Process, value: unknown) {
-        const own = ofCommand.getStore();
-        if (own !== undefined) Object.assign(own, { [name]: value });
-        else if (original?.set !== undefined) original.set.call(this, value);
-        else if (original !== undefined) original.value = value;
-      },
     });
   }
-}
-
-function collected(): { stream: Writable; text: () => string } {
-  const chunks: Buffer[] = [];
-  const stream = new Writable({
-    write(chunk: Buffer, _encoding, done) {
-      chunks.push(chunk);
-      done();
-    },
-  });
-  return { stream, text: () => Buffer.concat(chunks).toString() };
 }

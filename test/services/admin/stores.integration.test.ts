@@ -3,7 +3,7 @@ import { beforeAll, expect, it } from 'vitest';
 import { anOrder, aStore } from '#test/changes.ts';
 import { useQueryService } from '#test/hooks.ts';
 import { orderLine } from './publish/events.ts';
-import { runCommand, runJson } from './run-command.ts';
+import { expectRefused, runCommand, runJson } from './run-command.ts';
 
 const service = useQueryService();
 let environment: string;
@@ -26,6 +26,9 @@ beforeAll(async () => {
 
 const json = <T>(words: string) => runJson<T>(service.installation.env, words);
 const command = (words: string) => runCommand(service.installation.env, words);
+
+const away = (over: Record<string, string>, words: string) =>
+  runCommand({ ...service.installation.env, ...over }, words);
 
 it('stores list shows stores with a record, a key or an access status', async () => {
   await json('quota set -s s1 --requests 7');
@@ -50,14 +53,19 @@ it('stores show counts only the store’s records, and says why it is blocked', 
   const { stdout } = await command('stores show s2');
   expect(stdout).toMatch(/^status +blocked by its own record$/m);
   expect(stdout).toMatch(/^orders +1$/m);
-  const { code, stderr } = await command('stores show nobody');
-  expect([code, stderr]).toEqual([1, `store-data: there is no store nobody in ${environment}\n`]);
+  const unblocked = await command('stores unblock s2');
+  expect([unblocked.code, unblocked.stdout]).toEqual([
+    0,
+    expect.stringMatching(/^blocked +true$/m),
+  ]);
+  expect(unblocked.stderr).toContain('own record is "blocked"');
+  const missing = `store-data: there is no store nobody in ${environment}\n`;
+  await expectRefused(command('stores show nobody'), missing);
 });
 
 it('generations list shows what it can while Kafka is away, and that the lag is unknown', async () => {
-  const away = { ...service.installation.env, KAFKA_BROKERS: '127.0.0.1:1' };
   const note = /^note: the lag is unknown: Kafka cannot be reached at 127\.0\.0\.1:1 [^\n]+\n$/;
-  const listed = await runCommand(away, 'generations list --json');
+  const listed = await away({ KAFKA_BROKERS: '127.0.0.1:1' }, 'generations list --json');
   expect([listed.code, listed.stderr]).toEqual([0, expect.stringMatching(note)]);
   expect(JSON.parse(listed.stdout)).toMatchObject({
     generations: [{ state: 'live', lag: null, projectors: null }],
@@ -65,20 +73,17 @@ it('generations list shows what it can while Kafka is away, and that the lag is 
 });
 
 it('stores export fails for a store that is not there, and not for one without events', async () => {
-  expect(await command('stores export nobody')).toEqual({
-    code: 1,
-    stdout: '',
-    stderr: `store-data: there is no store nobody in ${environment}\n`,
-  });
+  const missing = `store-data: there is no store nobody in ${environment}\n`;
+  await expectRefused(command('stores export nobody'), missing);
   const early = await command('stores export s0');
   expect([early.code, early.stderr]).toEqual([0, `0 events of store s0 in ${environment}\n`]);
 });
 
 it('publish names and counts outdated events', async () => {
-  const lines = (...sequences: string[]) =>
-    sequences.map((sequence, at) => `${orderLine('s1', `o${at + 1}`, { sequence })}\n`).join('');
+  const line = (id: string, sequence: string) => `${orderLine('s1', id, { sequence })}\n`;
+  const input = line('o1', '1') + line('o2', '99') + line('new', '1');
   const { code, stdout, stderr } = await runCommand(service.installation.env, 'publish -', {
-    input: lines('1', '99', '1'),
+    input,
   });
   expect(code).toBe(0);
   expect(stdout).toMatch(/^sent 3, rejected 0, not newer than what is stored 1, took /);
@@ -86,7 +91,7 @@ it('publish names and counts outdated events', async () => {
     /^line 1: not newer: order o1 of s1 is stored with sequence \d, so 1 changes nothing\n$/,
   );
   const env = { ...service.installation.env, MONGODB_URI: '' };
-  const unknown = await runJson<object>(env, 'publish -', lines('1'));
+  const unknown = await runJson(env, 'publish -', line('o1', '1'));
   expect(unknown).toMatchObject({ sent: 1, outdated: null });
 });
 
@@ -109,26 +114,15 @@ it('sessions list shows the live sessions of a store until their revocation', as
 it('keys list and keys show print when a key last got a token, or that it is unknown', async () => {
   type Shown = { client_id: string; last_token_at: string | null };
   const before = Date.now() - 1_000;
-  const [, wrong] = [
-    await service.api.token(KEY, 'secret'),
-    await service.api.askToken('former', 'secret'),
-  ];
-  expect(wrong.status).toBe(400);
+  await service.api.token(KEY, 'secret');
+  expect((await service.api.askToken('former', 'secret')).status).toBe(400);
   const { last_token_at: at } = await json<Shown>(`keys show ${KEY}`);
   expect(Date.parse(at ?? '')).toBeGreaterThan(before);
   const listed = await json<Shown[]>('keys list');
   expect(listed.find(({ client_id }) => client_id === KEY)?.last_token_at).toBe(at);
   expect(listed.find(({ client_id }) => client_id === 'former')?.last_token_at).toBeNull();
-  expect((await command('keys show nobody')).stderr).toBe('store-data: there is no key nobody\n');
-  const away = await runCommand(
-    { ...service.installation.env, REDIS_URL: 'redis://127.0.0.1:1' },
-    `keys show ${KEY}`,
-  );
-  expect(away).toMatchObject({
-    code: 0,
-    stdout: expect.stringMatching(/^last_token_at +-$/m) as string,
-  });
-  expect(away.stderr).toMatch(
-    /^note: the last tokens of keys are unknown: Redis cannot be reached/,
-  );
+  await expectRefused(command('keys show nobody'), 'store-data: there is no key nobody\n');
+  const unknown = await away({ REDIS_URL: 'redis://127.0.0.1:1' }, `keys show ${KEY}`);
+  expect([unknown.code, unknown.stdout]).toEqual([0, expect.stringMatching(/^last_token_at +-$/m)]);
+  expect(unknown.stderr).toContain('note: the last tokens of keys are unknown: Redis cannot');
 });

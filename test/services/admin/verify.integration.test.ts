@@ -5,6 +5,7 @@ import {
   stampsIn,
 } from '#shared/read-models/collections.ts';
 import { useInstallation } from '#test/hooks.ts';
+import { MINIMAL } from '#test/changes.ts';
 import { applyAll } from '#test/projectors.ts';
 import { readModels } from '#test/read-models.ts';
 import { expectRefused, runCommand, runJson, type VerifyAnswer } from './run-command.ts';
@@ -12,13 +13,10 @@ import { expectRefused, runCommand, runJson, type VerifyAnswer } from './run-com
 describe('verify', () => {
   const installation = useInstallation();
   it('repairs the product counts of a category', async () => {
-    const product = (subject: string, category_id: string | null) => ({
-      entity: 'product',
-      storeId: 's3',
-      subject,
-      sequence: 1,
-      data: { name: 'A', price: '1.00', position: 1, active: true, category_id },
-    });
+    const product = (subject: string, category_id: string | null) => {
+      const data = { ...MINIMAL.product, category_id };
+      return { entity: 'product', storeId: 's3', subject, sequence: 1, data };
+    };
     await installation.publish([product('p1', 'k1'), product('p2', 'k1'), product('p3', null)]);
     await applyAll(installation);
     const db = await readModels(installation);

@@ -2,12 +2,14 @@
 import type { Collection } from 'mongodb';
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { NOTHING_KEPT } from '#shared/projection/dead-letters/letter.ts';
-import { encodeEvent, changesTopic } from '#shared/events/topics.ts';
-import { COLLECTIONS, DEAD_LETTERS, type DeadLetter } from '#shared/read-models/collections.ts';
+import { changesTopic } from '#shared/events/topics.ts';
+import { COLLECTIONS, type DeadLetter, lettersIn } from '#shared/read-models/collections.ts';
+import { orderMessage } from '#test/events.ts';
 import { useInstallation } from '#test/hooks.ts';
 import { applyAll } from '#test/projectors.ts';
 import { readLog } from '#test/read-log.ts';
 import { idsIn, readModels } from '#test/read-models.ts';
+import { times } from '#test/times.ts';
 import { runCommand } from '../run-command.ts';
 
 const MARIA = 'Maria Antonieta';
@@ -21,22 +23,13 @@ describe('dead letters whose messages are in Kafka alone', () => {
   beforeAll(async () => {
     topic = changesTopic(installation.environment);
     await applyAll(installation);
-    // The commands read with majority.
-    const readConcern = { level: 'majority' } as const;
-    letters = (await readModels(installation)).collection(DEAD_LETTERS, { readConcern });
+    letters = lettersIn(await readModels(installation));
     // No projector runs: an older one skipped these messages.
     await installation.send(
       topic,
-      Array.from({ length: 40 }, (_, index) => {
+      times(40, (index) => {
         if (index % 10 === 9) return { key: 's1', value: `no event ${index}` };
-        return encodeEvent({
-          source: '/test',
-          entity: 'customer',
-          storeId: 's1',
-          subject: `c${index}`,
-          sequence: 1,
-          data: { name: `${MARIA} ${index}`, created_at: '2026-11-20T21:15:04Z' },
-        });
+        return orderMessage(`o${index}`, { data: { notes: `${MARIA} ${index}` } });
       }),
     );
     const messages = await readLog(installation, topic);
@@ -46,15 +39,12 @@ describe('dead letters whose messages are in Kafka alone', () => {
     await letters.deleteMany({});
   });
 
-  const run = (...args: string[]) => runCommand(installation.env, ['dead-letters', ...args]);
-  const retry = async (...args: string[]) => {
-    const { code, stdout } = await run('retry', ...args, '--json');
+  const run = (words: string) => runCommand(installation.env, `dead-letters ${words}`);
+  const retry = async (words: string) => {
+    const { code, stdout } = await run(`retry ${words} --json`);
     return { code, ...(JSON.parse(stdout) as object) };
   };
-  const customers = async () => {
-    const ids = await idsIn(await readModels(installation), COLLECTIONS.customer);
-    return ids.map((id) => Number(id.slice('s1/c'.length))).toSorted((a, b) => a - b);
-  };
+  const orders = async () => idsIn(await readModels(installation), COLLECTIONS.order);
   const letter = (offset: number, over: Partial<DeadLetter> = {}): DeadLetter => ({
     _id: `${topic}/0/${offset}`,
     topic,
@@ -72,16 +62,16 @@ describe('dead letters whose messages are in Kafka alone', () => {
 
   it('are shown like stored ones', async () => {
     await letters.insertOne(letter(7));
-    const shown = await run('show', `${topic}/0/7`);
-    expect(shown.stdout).toMatch(/event subject +c7\n/);
+    const shown = await run(`show ${topic}/0/7`);
+    expect(shown.stdout).toMatch(/event subject +o7\n/);
     expect(shown.stdout).not.toContain(MARIA);
-    expect((await run('show', `${topic}/0/7`, '--raw')).stdout).toContain(`${MARIA} 7`);
+    expect((await run(`show ${topic}/0/7 --raw`)).stdout).toContain(`${MARIA} 7`);
   });
 
   it('are not shown after the deletion of their customer', async () => {
     await letters.insertOne(letter(7, { customers: ['s1/c7'], erased: true }));
     for (const flag of ['--raw', '--json']) {
-      const { stdout, stderr } = await run('show', `${topic}/0/7`, flag);
+      const { stdout, stderr } = await run(`show ${topic}/0/7 ${flag}`);
       expect(stderr).toContain('its customer is deleted');
       expect(stdout).not.toContain(MARIA);
     }
@@ -102,7 +92,7 @@ describe('dead letters whose messages are in Kafka alone', () => {
         { id: beyond._id, reason: 'unknown_type', detail: missing },
       ],
     });
-    expect(await customers()).toEqual([1, 2]);
+    expect(await orders()).toEqual(['s1/o1', 's1/o2']);
     expect(await letters.findOne({ _id: `${topic}/0/9` })).toMatchObject({
       reason: 'malformed',
       cut: true,
@@ -118,9 +108,9 @@ describe('dead letters whose messages are in Kafka alone', () => {
     expect((await run('list')).stdout).toMatch(
       /\n21 dead letters \(1 unknown_type, 20 unreadable\)/,
     );
-    const before = await customers();
+    const before = await orders();
     const malformed = { reason: 'malformed', detail: 'the message is not JSON' };
-    expect(await retry('--reason', 'unreadable')).toMatchObject({
+    expect(await retry('--reason unreadable')).toMatchObject({
       code: 1,
       applied: 18,
       outdated: 0,
@@ -129,10 +119,8 @@ describe('dead letters whose messages are in Kafka alone', () => {
         { id: `${topic}/0/29`, ...malformed },
       ],
     });
-    const good = Array.from({ length: 20 }, (_, index) => index + 19).filter(
-      (index) => index % 10 !== 9,
-    );
-    expect(await customers()).toEqual([...before, ...good]);
+    const good = times(20, (index) => index + 19).filter((index) => index % 10 !== 9);
+    expect(await orders()).toEqual([...before, ...good.map((index) => `s1/o${index}`)].toSorted());
     // The first message's letter has the id of the batch's letter.
     const left = await letters.find({}, { sort: { offset: 1 } }).toArray();
     expect(left.map(({ offset, reason, gathered }) => [offset, reason, gathered])).toEqual([

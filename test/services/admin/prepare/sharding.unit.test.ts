@@ -15,14 +15,16 @@ const shardedBy = (commands: readonly ShardCommand[]) =>
 
 describe('the plan for a sharded cluster', () => {
   it('shards every collection of the control database and of each generation, and nothing twice', () => {
-    const wanted = [
-      ...Object.keys(CONTROL_SHARDING).map((name) => `sd_control.${name}`),
-      ...['sd_production_g1', 'sd_production_g2'].flatMap((database) =>
-        Object.keys(SHARDING).map((name) => `${database}.${name}`),
-      ),
-    ];
+    const named = (database: string, sharding: object) =>
+      Object.keys(sharding).map((name) => `${database}.${name}`);
     const keys = shardedBy(plan());
-    expect([...keys.keys()].toSorted()).toEqual(wanted.toSorted());
+    expect(new Set(keys.keys())).toEqual(
+      new Set([
+        ...named('sd_control', CONTROL_SHARDING),
+        ...named('sd_production_g1', SHARDING),
+        ...named('sd_production_g2', SHARDING),
+      ]),
+    );
     expect(plan(keys)).toEqual([]);
   });
 
