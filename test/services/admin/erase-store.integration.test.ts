@@ -3,8 +3,9 @@
  * again. Its neighbours stay.
  */
 import { setTimeout } from 'node:timers/promises';
-import { BSON } from 'mongodb';
+import { BSON, type Db } from 'mongodb';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { hashSecret } from '#shared/access/secrets.ts';
 import { accessTopic, changesTopic } from '#shared/events/topics.ts';
 import { CHECKPOINTS, stampsIn, STORE_RECORDS_PENDING } from '#shared/read-models/collections.ts';
 import { findGenerations } from '#shared/read-models/generation.ts';
@@ -63,21 +64,25 @@ const erase = (storeId: string) =>
   inFirst<{ generations: object[] }>(`stores erase ${storeId} --yes`);
 const accessLetters = () => service.installation.databases.control.collection('dead_letters');
 
-/** The documents of an environment's generations that hold, or do not hold, a text. */
-async function documentsOf(name: string, holds: (bytes: Buffer) => boolean): Promise<string[]> {
+/** The documents that hold, or do not hold, a text. */
+async function documentsIn(db: Db, holds: (bytes: Buffer) => boolean): Promise<string[]> {
   const found: string[] = [];
-  for (const { db } of await findGenerations(service.installation.databases, name)) {
-    for (const collection of await db.collections()) {
-      const { collectionName } = collection;
-      // These two change with every event, and without events.
-      if ([CHECKPOINTS, STORE_RECORDS_PENDING].includes(collectionName)) continue;
-      for await (const document of collection.find({}, { sort: { _id: 1 } })) {
-        const bytes = Buffer.from(BSON.serialize(document));
-        if (holds(bytes)) found.push(`${collection.namespace} ${bytes.toString('latin1')}`);
-      }
+  for (const collection of await db.collections()) {
+    const { collectionName } = collection;
+    // These two change with every event, and without events.
+    if ([CHECKPOINTS, STORE_RECORDS_PENDING].includes(collectionName)) continue;
+    for await (const document of collection.find({}, { sort: { _id: 1 } })) {
+      const bytes = Buffer.from(BSON.serialize(document));
+      if (holds(bytes)) found.push(`${collection.namespace} ${bytes.toString('latin1')}`);
     }
   }
   return found;
+}
+
+/** The same of all generations of an environment. */
+async function documentsOf(name: string, holds: (bytes: Buffer) => boolean): Promise<string[]> {
+  const generations = await findGenerations(service.installation.databases, name);
+  return (await Promise.all(generations.map(({ db }) => documentsIn(db, holds)))).flat();
 }
 
 const namesGone = (bytes: Buffer) =>
@@ -142,6 +147,12 @@ describe('stores erase', () => {
     expect(letters.map(({ key }) => String(key))).toEqual(['gone-not']);
     await api.token('key-of-gone-not', 'secret');
     await api.token('elsewhere', 'secret');
+    // Those of the two keys of the neighbour, and of the key elsewhere: none in the audit.
+    const secret = hashSecret('secret');
+    const withHash = await documentsIn(installation.databases.control, (bytes) =>
+      bytes.includes(secret),
+    );
+    expect(withHash).toHaveLength(3);
   });
 
   it('is in the audit, including its changes of access', async () => {
