@@ -4,39 +4,38 @@ import { dirname, join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { projectFiles } from './project-files.ts';
 
-const FOLDER = 'docs/decisions';
-const names = readdirSync(FOLDER).filter((name) => /^\d{4}-/.test(name));
+const texts = projectFiles(['.ts', '.py', '.md', '.yaml']).map((path): [string, string] => [
+  path,
+  readFileSync(path, 'utf8'),
+]);
+const documents = texts.filter(([path]) => path.endsWith('.md'));
+/** Without historical records, which may name what is gone. */
+const present = documents.filter(
+  ([path]) => !path.startsWith('docs/decisions/0') && path !== 'CHANGELOG.md',
+);
 
-const records = names.map((name) => ({
-  name,
-  title: /^# (.+)$/m.exec(readFileSync(join(FOLDER, name), 'utf8'))?.[1] ?? '',
-}));
+/** The first group of each match. */
+const groupsIn = (text: string, pattern: RegExp) =>
+  [...text.matchAll(pattern)].map(([, group = '']) => group);
 
 describe('decision records', () => {
-  it('have unique numbers', () => {
-    expect(names.length).toBeGreaterThan(20);
-    expect(new Set(names.map((name) => name.slice(0, 4))).size).toBe(names.length);
-  });
+  const FOLDER = 'docs/decisions';
+  const names = readdirSync(FOLDER).filter((name) => /^\d{4}-/.test(name));
+  const numbers = new Set(names.map((name) => name.slice(0, 4)));
 
-  it.each(records)('$name has a title with its number', ({ name, title }) => {
-    expect(title).toMatch(new RegExp(`^${name.slice(0, 4)} \\S`));
-  });
-
-  it('are all listed in docs/decisions/README.md with their titles', () => {
+  it('have a number each, and are listed in docs/decisions/README.md with number and title', () => {
+    expect(numbers.size).toBe(names.length);
     const table = readFileSync(join(FOLDER, 'README.md'), 'utf8');
-    const rows = [...table.matchAll(/^\| \[(\d{4})\]\((.+?)\) *\| (.+?) *\|$/gm)];
-    expect(rows.map(([, number, name, title]) => ({ name, title: `${number} ${title}` }))).toEqual(
-      records,
+    const rows = table.matchAll(/^\| \[(\d{4})\]\((\1.+?)\) *\| (.+?) *\|$/gm);
+    expect([...rows].map(([, number, name, title]) => [name, `# ${number} ${title}`])).toEqual(
+      names.map((name) => [name, readFileSync(join(FOLDER, name), 'utf8').split('\n')[0]]),
     );
   });
 
   it('exist for every number that code names', () => {
-    const numbers = new Set(names.map((name) => name.slice(0, 4)));
-    const named = projectFiles(['.ts']).flatMap((path) => [
-      ...readFileSync(path, 'utf8').matchAll(/\bdecision (\d{4})\b/g),
-    ]);
-    const unknown = named.map(([, number = '']) => number).filter((number) => !numbers.has(number));
-    expect(unknown).toEqual([]);
+    const code = texts.filter(([path]) => path.endsWith('.ts'));
+    const named = code.flatMap(([, text]) => groupsIn(text, /\bdecision (\d{4})\b/g));
+    expect(named.filter((number) => !numbers.has(number))).toEqual([]);
   });
 });
 
@@ -50,28 +49,23 @@ function anchorOf(heading: string): string {
 }
 
 function hasAnchor(path: string, anchor: string): boolean {
-  const headings = readFileSync(path, 'utf8').matchAll(/^#+ (.+)$/gm);
-  return [...headings].some(([, heading = '']) => anchorOf(heading) === anchor);
+  return groupsIn(readFileSync(path, 'utf8'), /^#+ (.+)$/gm)
+    .map(anchorOf)
+    .includes(anchor);
 }
 
-/** Historical records may name files that are gone. */
-const isHistory = (path: string) => path.startsWith('docs/decisions/0') || path === 'CHANGELOG.md';
+it.each(present)('%s names only existing files and npm scripts', (_path, text) => {
+  const files = groupsIn(text, /`((?:services|shared|deploy|test|docs)\/[\w./-]*)`/g);
+  // docs/changing-records.md invents the entity `courier`.
+  const missing = files.filter((file) => !existsSync(file) && !file.includes('courier'));
+  const { scripts } = JSON.parse(readFileSync('package.json', 'utf8')) as { scripts: object };
+  const named = groupsIn(text, /npm run (?:--silent )?([a-z][\w:-]*)/g);
+  expect([...missing, ...named.filter((name) => !(name in scripts))]).toEqual([]);
+});
 
-it.each(projectFiles(['.md']).filter((path) => !isHistory(path)))(
-  '%s names only existing files',
-  (path) => {
-    const named = readFileSync(path, 'utf8').matchAll(
-      /`((?:services|shared|deploy|test|docs)\/[\w./-]*)`/g,
-    );
-    // docs/changing-records.md invents the entity `courier`.
-    const missing = [...named].map(([, file = '']) => file).filter((file) => !existsSync(file));
-    expect(missing.filter((file) => !file.includes('courier'))).toEqual([]);
-  },
-);
-
-it.each(projectFiles(['.md']))('%s links only to existing files and headings', (path) => {
-  const text = readFileSync(path, 'utf8').replaceAll(/^```[\s\S]*?^```$/gm, '');
-  const dead = [...text.matchAll(/\]\((?!https?:|mailto:)([^)#\s]*)(?:#([^)\s]+))?\)/g)].filter(
+it.each(documents)('%s links only to existing files and headings', (path, text) => {
+  const prose = text.replaceAll(/^```[\s\S]*?^```$/gm, '');
+  const dead = [...prose.matchAll(/\]\((?!https?:|mailto:)([^)#\s]*)(?:#([^)\s]+))?\)/g)].filter(
     ([, file = '', anchor]) => {
       const target = file === '' ? path : join(dirname(path), file);
       return !existsSync(target) || (anchor !== undefined && !hasAnchor(target, anchor));
@@ -80,26 +74,10 @@ it.each(projectFiles(['.md']))('%s links only to existing files and headings', (
   expect(dead.map(([link]) => link)).toEqual([]);
 });
 
-it.each(projectFiles(['.md']).filter((path) => !isHistory(path)))(
-  '%s names only existing npm scripts',
-  (path) => {
-    const { scripts } = JSON.parse(readFileSync('package.json', 'utf8')) as { scripts: object };
-    const named = readFileSync(path, 'utf8').matchAll(/npm run (?:--silent )?([a-z][\w:-]*)/g);
-    expect([...named].map(([, name = '']) => name).filter((name) => !(name in scripts))).toEqual(
-      [],
-    );
-  },
-);
-
 it('docs/README.md links to every document', () => {
   const index = readFileSync('docs/README.md', 'utf8');
-  const documents = projectFiles(['.md', '.json']).filter((path) =>
-    /^docs\/[\w-]+\.(?:md|json)$/.test(path),
-  );
-  const names = documents
-    .map((path) => path.slice('docs/'.length))
-    .filter((name) => name !== 'README.md');
-  expect(names.filter((name) => !index.includes(`](${name}`))).toEqual([]);
+  const names = readdirSync('docs').filter((name) => /^[\w-]+\.(?:md|json)$/.test(name));
+  expect(names.filter((name) => name !== 'README.md' && !index.includes(`](${name}`))).toEqual([]);
 });
 
 it('the guide to errors has a section for each code of data endpoints, and names each code of the token endpoint', () => {
@@ -118,76 +96,41 @@ it('the guide to errors has a section for each code of data endpoints, and names
   expect(missing).toEqual([]);
 });
 
-const readme = readFileSync('README.md', 'utf8');
-/** Present and historical measurements. */
-const benchmarks = ['docs/benchmarks.md', 'docs/decisions/0033-rank-trees.md']
-  .map((path) => readFileSync(path, 'utf8'))
-  .join('\n');
-
-/** The rows of the table below a heading, as cells. */
-function tableBelow(heading: string): string[][] {
-  const section = readme.slice(readme.indexOf(`## ${heading}\n`)).split('\n## ')[0] ?? '';
-  const rows = section.split('\n').filter((line) => line.startsWith('| '));
-  return rows.slice(2).map((row) =>
-    row
-      .split('|')
-      .slice(1, -1)
-      .map((cell) => cell.trim()),
-  );
-}
-
-describe('the README', () => {
-  it('has only figures of speed that the benchmarks have', () => {
-    const rows = tableBelow('Why');
-    expect(rows.length).toBeGreaterThan(3);
-    const lines = benchmarks.split('\n').map((line) => line.replaceAll(/[\s*]+/g, ' '));
-    for (const [work = '', here = '', usual = ''] of rows) {
-      const figures = [here, usual].map((cell) => cell.match(/[\d,.]*\d/g) ?? []);
-      // A comparison of parts takes one benchmark line per side, any other one line for both.
-      const sides = figures.every(({ length }) => length === 1) ? [figures.flat()] : figures;
-      for (const side of sides) {
-        const isThere = (line: string) =>
-          side.every((figure) => new RegExp(`\\b${figure}\\b`).test(line));
-        expect(lines.some(isThere), `${work}: ${side.join(', ')}`).toBe(true);
-      }
+it('the README has only figures of speed that the benchmarks have', () => {
+  const readme = readFileSync('README.md', 'utf8');
+  /** Present and historical measurements. */
+  const benchmarks = ['docs/benchmarks.md', 'docs/decisions/0033-rank-trees.md']
+    .map((path) => readFileSync(path, 'utf8'))
+    .join('\n');
+  const [, table = ''] = /\n## Why\n.*?\n\| -.*?\n(.*?)\n\n/s.exec(readme) ?? [];
+  const rows = table.split('\n');
+  expect(rows.length).toBeGreaterThan(3);
+  const lines = benchmarks.split('\n').map((line) => line.replaceAll(/[\s*]+/g, ' '));
+  for (const row of rows) {
+    const [, , ...cells] = row.split('|');
+    const figures = cells.slice(0, 2).map((cell) => cell.match(/[\d,.]*\d/g) ?? []);
+    // A comparison of parts takes one benchmark line per side, any other one line for both.
+    const sides = figures.every(({ length }) => length === 1) ? [figures.flat()] : figures;
+    for (const side of sides) {
+      const isThere = (line: string) =>
+        side.every((figure) => new RegExp(`\\b${figure}\\b`).test(line));
+      expect(lines.some(isThere), `${row}: ${side.join(', ')}`).toBe(true);
     }
-    const [, share = ''] = /gets ([\d.]+) % of its answers/.exec(readme) ?? [];
-    const [, floods = ''] = /<!-- flood: begin -->(.*)<!-- flood: end -->/s.exec(benchmarks) ?? [];
-    const shares = [...floods.matchAll(/ ([\d.]+) % /g)].map(([, answered]) => answered);
-    expect(shares).toEqual(Array(4).fill(share));
-  });
-
-  it('has a proof for each promise', () => {
-    const promises = tableBelow('What it promises');
-    expect(promises.length).toBeGreaterThan(5);
-    for (const [promise, proof] of promises)
-      expect({ promise, proof }).toEqual({
-        promise,
-        proof: expect.stringMatching(/^\[.+\]\(.+\)$/),
-      });
-  });
+  }
+  const shares = groupsIn(readme, /gets ([\d.]+) % of its answers/g);
+  const floods = groupsIn(benchmarks, /<!-- flood: begin -->(.*)<!-- flood: end -->/gs);
+  const answered = groupsIn(floods.join(''), / ([\d.]+) % /g);
+  expect(answered).toEqual(Array(4).fill(shares[0]));
 });
 
 const RULES = 'docs/rules.md';
-const NUMBER = /\bR[1-9]\d*\.[1-9]\d*\b/g;
 
-const defined = [...readFileSync(RULES, 'utf8').matchAll(/^- \*\*(R\d+\.\d+)\*\*/gm)].map(
-  ([, rule = '']) => rule,
-);
-const texts = projectFiles(['.ts', '.py', '.md', '.yaml']).map((path): [string, string] => [
-  path,
-  readFileSync(path, 'utf8'),
-]);
+const defined = groupsIn(readFileSync(RULES, 'utf8'), /^- \*\*(R\d+\.\d+)\*\*/gm);
 
 describe('docs/rules.md', () => {
   it('numbers the rules in order, each number once', () => {
-    const inOrder = defined.toSorted((a, b) => {
-      const [chapterA = 0, ruleA = 0] = a.slice(1).split('.').map(Number);
-      const [chapterB = 0, ruleB = 0] = b.slice(1).split('.').map(Number);
-      return chapterA - chapterB || ruleA - ruleB;
-    });
-    expect(defined).toEqual(inOrder);
-    expect(new Set(defined).size).toBe(defined.length);
+    const inOrder = defined.toSorted((a, b) => a.localeCompare(b, 'en', { numeric: true }));
+    expect(defined).toEqual([...new Set(inOrder)]);
   });
 
   it('is the only document that is cited for rules', () => {
@@ -197,7 +140,7 @@ describe('docs/rules.md', () => {
 
   it('has every cited rule', () => {
     const cited = texts.flatMap(([path, text]) =>
-      [...text.matchAll(NUMBER)].map(([rule]) => ({ path, rule })),
+      groupsIn(text, /\b(R[1-9]\d*\.[1-9]\d*)\b/g).map((rule) => ({ path, rule })),
     );
     expect(cited.filter(({ path }) => path !== RULES).length).toBeGreaterThan(60);
     expect(cited.filter(({ rule }) => !defined.includes(rule))).toEqual([]);

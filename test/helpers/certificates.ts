@@ -77,22 +77,17 @@ export async function writeFiles<N extends string>(
 }
 
 /**
- * Files for a client: the server's authority, another authority, a valid and an expired
- * certificate, and a password.
+ * Files for a client: the server's authority, another authority, a certificate, and a password.
  */
 export async function makeClientFiles(folder: string, password: string) {
   const [authority, other] = [await makeAuthority('authority'), await makeAuthority('other')];
   const client = await authority.issue('client');
-  const expired = await authority.issue('client', { expired: true });
   const files = await writeFiles(folder, {
     ca: authority.cert,
     otherCa: other.cert,
     cert: client.cert,
     key: client.key,
     both: `${client.cert}\n${client.key}`,
-    expiredCert: expired.cert,
-    expiredKey: expired.key,
-    expiredBoth: `${expired.cert}\n${expired.key}`,
     password: `${password}\n`,
   });
   return { authority, files };

@@ -21,13 +21,11 @@ interface Operation {
     required?: true;
     schema: Pick<Schema, 'type' | 'maximum'>;
   }[];
-  responses: Record<string, { headers: Record<string, object>; content: Record<string, object> }>;
 }
 interface Document {
   paths: Record<string, Record<string, Operation>>;
   components: {
     schemas: Record<string, Schema>;
-    responses: Operation['responses'];
   };
 }
 
@@ -54,7 +52,6 @@ it('the API changes nothing of a release that may break a client, except what th
 describe('what may break a client is named:', () => {
   it.each<[string, (document: Document) => unknown, RegExp]>([
     ['a path', ({ paths }) => delete paths['/api/menu/'], /^paths\.\/api\/menu\/ is gone$/],
-    ['a status', (d) => delete orders(d).responses['503'], /list\.get\.responses\.503 is gone$/],
     ['a parameter', (d) => orders(d).parameters.shift(), /list\.get\.parameters\[page\] is gone$/],
     [
       'a parameter that is required',
@@ -73,19 +70,9 @@ describe('what may break a client is named:', () => {
       /parameters\[page_size\]\.schema\.maximum: 9007199254740991 is gone$/,
     ],
     [
-      'a word that a parameter takes',
-      (d) => schema(d, 'OrderStatus').enum?.pop(),
-      /OrderStatus\.enum: "cancelled" is gone$/,
-    ],
-    [
       'a word that is answered',
       (d) => schema(d, 'OrderStatus').enum?.push('lost'),
       /OrderStatus\.enum: "lost" is new$/,
-    ],
-    [
-      'a field',
-      (d) => delete schema(d, 'OrderSummary').properties['total'],
-      /OrderSummary\.properties\.total is gone$/,
     ],
     [
       'a field that may be absent',
@@ -94,16 +81,6 @@ describe('what may break a client is named:', () => {
     ],
     ['a type', (d) => (itemCount(d).type = 'string'), /item_count\.type: "integer" is gone$/],
     ['null', (d) => (itemCount(d).type = ['integer', 'null']), /item_count\.type: "null" is new$/],
-    [
-      'a code',
-      (d) => (found(schema(d, 'NotFoundError').properties['code']).enum = ['gone']),
-      /NotFoundError\.properties\.code\.enum: "not_found" is gone$/,
-    ],
-    [
-      'a header',
-      (d) => delete found(d.components.responses['RateLimitExceeded']).headers['Retry-After'],
-      /RateLimitExceeded\.headers\.Retry-After is gone$/,
-    ],
     [
       'a scope',
       (d) => (orders(d).security = [{ accessToken: ['order', 'crm'] }]),

@@ -8,7 +8,7 @@ import { Follower } from '#test/follower.ts';
 
 const PAUSE_MS = 20;
 
-interface Key {
+export interface Key {
   client_id: string;
   client_secret: string;
 }

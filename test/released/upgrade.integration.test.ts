@@ -13,7 +13,7 @@ import { createInstallation, type Installation } from '#test/installation.ts';
 import { caughtUp } from '#test/read-models.ts';
 import { killAll, listening, type ServiceProcess, startService } from '#test/service-process.ts';
 import { runProcess } from '../services/admin/run-command.ts';
-import { Traffic } from './traffic.ts';
+import { type Key, Traffic } from './traffic.ts';
 
 type Release = 'before' | 'this' | 'next';
 type Name = 'projector' | 'query';
@@ -27,7 +27,6 @@ interface Running {
 describe('an upgrade', { timeout: 240_000, retry: 0 }, () => {
   const folders = { before: useFolder(), this: process.cwd(), next: useFolder() };
   let installation: Installation;
-  let key: { client_id: string; client_secret: string };
   let traffic: Traffic;
   /** The last started process of each service. */
   const running = {} as Record<`${Release} ${Name}`, Running>;
@@ -52,11 +51,7 @@ describe('an upgrade', { timeout: 240_000, retry: 0 }, () => {
   }
 
   /** Starts a service and waits until it listens. */
-  async function start(
-    release: Release,
-    name: Name,
-    settings: Record<string, string> = {},
-  ): Promise<Running> {
+  async function start(release: Release, name: Name, settings: object = {}): Promise<Running> {
     const program = join(folders[release], `services/${name}/main.ts`);
     const process = startService(name, { ...installation.env, ...settings }, 'info', program);
     started.push(process);
@@ -65,19 +60,16 @@ describe('an upgrade', { timeout: 240_000, retry: 0 }, () => {
     return service;
   }
 
-  const readiness = async ({ operations }: Running) => {
+  const readiness = async ({ operations }: Running): Promise<[number, string | undefined]> => {
     const answer = await fetch(`${operations}/ready`);
-    return { status: answer.status, text: await answer.text() };
+    const { reason } = (await answer.json()) as { reason?: string };
+    return [answer.status, reason];
   };
   const ready = (service: Running) =>
-    eventually('it is ready', async () => (await readiness(service)).status === 200);
+    eventually('it is ready', async () => (await readiness(service))[0] === 200);
 
   /** Like a proxy: only ready services get requests, and a stopping one gets no more. */
-  async function startReady(
-    release: Release,
-    name: Name,
-    settings?: Record<string, string>,
-  ): Promise<void> {
+  async function startReady(release: Release, name: Name, settings?: object): Promise<void> {
     const service = await start(release, name, settings);
     await ready(service);
     if (name === 'query') traffic.send(service.url);
@@ -114,27 +106,34 @@ describe('an upgrade', { timeout: 240_000, retry: 0 }, () => {
     expect(traffic.failures).toEqual([]);
   }
 
+  async function replace(name: Name, former: Release, by: Release): Promise<void> {
+    await startReady(by, name);
+    await stop(former, name);
+    await change();
+  }
+
+  async function moveTraffic(from: Running, to: Running): Promise<void> {
+    traffic.send(to.url);
+    traffic.leave(from.url);
+    await change();
+  }
+
   beforeAll(async () => {
     makeRelease(folders.before, PROJECTION_VERSION);
     makeRelease(folders.next, PROJECTION_VERSION + 1);
     // A connection that a client just takes is still answered, and then closed.
     installation = await createInstallation({ settings: { SHUTDOWN_DELAY_MS: '300' } });
     const { environment } = installation;
-    const [projector, query] = await Promise.all([
-      start('before', 'projector'),
-      start('before', 'query'),
-    ]);
-    await Promise.all([projector, query].map(ready));
-    const scopes = 'store,crm,order,menu';
+    const services = [await start('before', 'query'), await start('before', 'projector')] as const;
+    await Promise.all(services.map(ready));
     const made = await run(
       'before',
-      `keys create -s s1 -e ${environment} --scopes ${scopes} --json`,
+      `keys create -s s1 -e ${environment} --scopes store,order --json`,
     );
-    key = JSON.parse(made) as typeof key;
     const { data } = exampleEvent('store');
     await installation.publish([{ entity: 'store', storeId: 's1', subject: 's1', sequence, data }]);
     await caughtUp(installation);
-    traffic = new Traffic(query.url, key);
+    traffic = new Traffic(services[0].url, JSON.parse(made) as Key);
     await change();
   }, 240_000);
   afterAll(async () => {
@@ -144,31 +143,22 @@ describe('an upgrade', { timeout: 240_000, retry: 0 }, () => {
   });
 
   it('replaces projectors, then query services', async () => {
-    await startReady('this', 'projector');
-    await stop('before', 'projector');
-    await change();
-    await startReady('this', 'query');
-    await stop('before', 'query');
-    await change();
+    await replace('projector', 'before', 'this');
+    await replace('query', 'before', 'this');
   });
 
   it('rolls back, query services first', async () => {
-    await startReady('before', 'query');
-    await stop('this', 'query');
-    await change();
-    await startReady('before', 'projector');
-    await stop('this', 'projector');
-    await change();
+    await replace('query', 'this', 'before');
+    await replace('projector', 'this', 'before');
   });
 
   it('refuses in one sentence to replace the live projector if the projection differs', async () => {
     const projector = await start('next', 'projector');
     const query = await start('next', 'query');
-    await eventually('it says why', async () =>
-      (await readiness(projector)).text.includes('belongs to another release'),
-    );
-    expect((await readiness(projector)).status).toBe(503);
-    expect((await readiness(query)).status).toBe(503);
+    const { msg = '' } = await projector.process.logged(({ level }) => level === 40);
+    expect(msg).toContain('belongs to another release');
+    expect(await readiness(projector)).toEqual([503, msg]);
+    expect((await readiness(query))[0]).toBe(503);
     await stop('next', 'projector');
     await change();
   });
@@ -177,15 +167,11 @@ describe('an upgrade', { timeout: 240_000, retry: 0 }, () => {
     const { environment } = installation;
     await startReady('next', 'projector', { PROJECTOR_SIDE_BY_SIDE: 'true' });
     await run('next', `rebuild --environment ${environment} --accept content`);
-    const query = running['next query'];
+    const { 'next query': query, 'before query': former } = running;
     await ready(query);
-    traffic.send(query.url);
-    traffic.leave(running['before query'].url);
-    await change();
     // Back to the former release, which continues with its generation, and forward again.
-    traffic.send(running['before query'].url);
-    traffic.leave(query.url);
-    await change();
+    await moveTraffic(former, query);
+    await moveTraffic(query, former);
     traffic.send(query.url);
     await stop('before', 'query');
     await stop('before', 'projector');

@@ -1,4 +1,7 @@
-/** Each process has its own user with exactly the required privileges (docs/deploying.md). */
+/**
+ * Each process has its own user with no more than the required privileges (docs/deploying.md); that
+ * they suffice is shown by `test/faults/secured.fault.test.ts`.
+ */
 import { Redis } from 'ioredis';
 import { MongoClient } from 'mongodb';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -6,11 +9,9 @@ import { newSigningKey } from '#shared/access/signing-key-set.ts';
 import { readConfig } from '#shared/config.ts';
 import { createKafka, createProducer } from '#shared/kafka/client.ts';
 import { createLogger } from '#shared/logging.ts';
-import { createApiClient } from '#test/api-client.ts';
 import { orderMessage } from '#test/events.ts';
-import { eventually } from '#test/eventually.ts';
 import { PATIENCE } from '#test/patience.ts';
-import { type ServiceProcess, startService } from '#test/service-process.ts';
+import { killAll, type ServiceProcess, startService } from '#test/service-process.ts';
 import { runCommand, runJson } from '../services/admin/run-command.ts';
 import {
   asDataUser,
@@ -25,9 +26,7 @@ import {
 let servers: PrivilegedServers;
 let env: Record<string, string>;
 let operator: Record<string, string>;
-let projector: ServiceProcess;
-let query: ServiceProcess;
-let url: string;
+let projector: ServiceProcess | undefined;
 
 beforeAll(async () => {
   servers = await startPrivilegedServers();
@@ -54,20 +53,10 @@ beforeAll(async () => {
     ...asKafkaUser('store-data-projector'),
     ...asDataUser('store-data-projector'),
   });
-  query = startService('query', {
-    ...env,
-    KAFKA_TLS: 'false',
-    KAFKA_TLS_CA_FILE: '',
-    ...asDataUser('store-data-query'),
-  });
-  const ready = await query.logged((line) => 'operations' in line && 'url' in line);
-  url = String(ready['url']);
+  await projector.logged(({ msg }) => msg === 'projector started');
 });
 afterAll(async () => {
-  for (const service of [query, projector]) {
-    service?.kill('SIGKILL');
-    await service?.ended;
-  }
+  await killAll(projector === undefined ? [] : [projector]);
   await servers?.close();
 });
 
@@ -99,45 +88,26 @@ async function send(user: KafkaUser, topic: string): Promise<string> {
   }
 }
 
-async function orders(token: string): Promise<{ status: number; count: number | undefined }> {
-  const { status, json } = await createApiClient(url).get('/api/order/list', token);
-  return { status, count: (json as { count?: number }).count };
-}
-
 describe('with the privileges of deploy/privileges', () => {
-  it('everything works: publishing, keys, tokens, lists, a rebuild, its removal, verification, a revocation, an erasure', async () => {
-    const lines = ['o1', 'o2'].map((id) => `${orderMessage(id).value}\n`).join('');
-    expect(await runJson(publisher(), ['publish', '-'], lines)).toMatchObject({ sent: 2 });
-    type Key = { client_id: string; client_secret: string };
-    const key = await runJson<Key>(operator, 'keys create --store s1 --scopes order');
-    const token = await createApiClient(url).token(key.client_id, key.client_secret);
-    await eventually('both orders are listed', async () => (await orders(token)).count === 2);
+  it('a publisher without a user of MongoDB publishes, and does not say what is outdated', async () => {
     const knowsMongodb = { ...withoutRedis(env), ...asKafkaUser('store-data-publisher') };
-    expect(await runJson(knowsMongodb, ['publish', '-'], lines)).toMatchObject({
-      sent: 2,
+    expect(await runJson(knowsMongodb, 'publish -', orderMessage('o1').value)).toMatchObject({
+      sent: 1,
       outdated: null,
-    });
-    await runJson(operator, ['rebuild']);
-    await eventually('the rebuilt ones are listed', async () => (await orders(token)).count === 2);
-    await runJson(operator, ['generations', 'drop', '1', '--yes']);
-    await runJson(operator, ['verify', '--deep']);
-    expect(await runJson(operator, ['sessions', 'list', '--store', 's1'])).toHaveLength(1);
-    await runJson(operator, ['keys', 'revoke', key.client_id]);
-    await eventually('the token is refused', async () => (await orders(token)).status === 401);
-    expect(await runJson(operator, ['stores', 'erase', 's1', '--yes'])).toMatchObject({
-      generations: [{ generation: 2, documents: { orders: 2 } }],
     });
   });
 
   it('a command names the forbidden operation, and the privilege that it needs', async () => {
     const asProjector = { ...operator, ...asKafkaUser('store-data-projector') };
-    await runJson(operator, ['rebuild']);
-    const { code, stderr } = await runCommand(asProjector, ['generations', 'drop', '2', '--yes']);
+    await runJson(operator, 'keys create --store s1 --scopes order');
+    expect(await runJson(operator, 'sessions list --store s1')).toEqual([]);
+    await runJson(operator, 'rebuild');
+    const { code, stderr } = await runCommand(asProjector, 'generations drop 1 --yes');
     expect([code, stderr]).toEqual([
       1,
       expect.stringMatching(/^store-data: not authorized by Kafka: .*group/),
     ]);
-    await runJson(operator, ['generations', 'drop', '2', '--yes']);
+    await runJson(operator, 'generations drop 1 --yes');
     const asQuery = { ...operator, ...asDataUser('store-data-query') };
     const refused = await runCommand(asQuery, 'keys create --store s2 --scopes order');
     expect([refused.code, refused.stderr]).toEqual([

@@ -4,7 +4,7 @@
  */
 import { once } from 'node:events';
 import { connect, type AddressInfo } from 'node:net';
-import { createServer } from 'node:tls';
+import { createServer, type Server } from 'node:tls';
 import type { Authority, Issued } from '#test/certificates.ts';
 import { startRedisProcess } from '#test/redis-process.ts';
 
@@ -16,31 +16,29 @@ export async function startSecureRedis(authority: Authority) {
   const redis = await startRedisProcess();
   await redis.client.call('ACL', 'SETUSER', USER, 'on', `>${PASSWORD}`, '~*', '&*', '+@all');
   await redis.client.call('ACL', 'SETUSER', 'default', 'resetpass');
-  const present = await startTls(authority, await authority.issue('redis'), redis.port);
-  const expired = await startTls(
-    authority,
-    await authority.issue('redis', { expired: true }),
-    redis.port,
-  );
+  const servers: Server[] = [];
+  const addressOf = async (issued: Issued) => {
+    const server = await startTls(authority, issued, redis.port);
+    servers.push(server);
+    return `127.0.0.1:${(server.address() as AddressInfo).port}`;
+  };
+  const address = await addressOf(await authority.issue('redis'));
+  const expired = await addressOf(await authority.issue('redis', { expired: true }));
   return {
-    /** An address without credentials; clients need a certificate. */
-    url: `rediss://127.0.0.1:${present.port}`,
-    /** The same with an expired certificate. */
-    expiredUrl: `rediss://127.0.0.1:${expired.port}`,
+    /** Without credentials; clients need a certificate. */
+    url: `rediss://${address}`,
+    urlOfUser: `rediss://${USER}:${encodeURIComponent(PASSWORD)}@${address}`,
+    /** With an expired certificate. */
+    expiredUrl: `rediss://${expired}`,
     async close() {
-      present.close();
-      expired.close();
+      for (const server of servers) server.close();
       await redis.close();
     },
   };
 }
 
 /** Terminates TLS in front of a local port. */
-async function startTls(
-  authority: Authority,
-  issued: Issued,
-  port: number,
-): Promise<{ port: number; close: () => void }> {
+async function startTls(authority: Authority, issued: Issued, port: number): Promise<Server> {
   const server = createServer(
     { ...issued, ca: authority.cert, requestCert: true, rejectUnauthorized: true },
     (client) => {
@@ -58,5 +56,5 @@ async function startTls(
   server.on('tlsClientError', () => undefined);
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
-  return { port: (server.address() as AddressInfo).port, close: () => server.close() };
+  return server;
 }

@@ -14,7 +14,13 @@ import { ENTITY_NAMES, type EntityName } from '#shared/events/entities.ts';
 import { MINIMAL } from '#test/changes.ts';
 import { keyEvent, ORDER } from '#test/events.ts';
 import { useFolder } from '#test/folder.ts';
-import { type Answer, createApiClient, sendRaw, TOKEN_PATH } from '#test/api-client.ts';
+import {
+  type ApiClient,
+  createApiClient,
+  type ListBody,
+  sendRaw,
+  TOKEN_PATH,
+} from '#test/api-client.ts';
 import { eventually } from '#test/eventually.ts';
 import { killAll, listening, type ServiceProcess, startService } from '#test/service-process.ts';
 import { startMongodbProxy, startRedisProxy } from '#test/server-proxies.ts';
@@ -31,21 +37,11 @@ const PERSON = {
   note: 'tocar a campainha do sobrado azulejado',
   comment: 'massa esturricada demais',
 };
-const SPELLINGS = [
-  ...Object.values(PERSON),
-  encodeURIComponent(PERSON.name),
-  'zulmira quixada',
-  'Zulmira',
-  'zulmira',
-  'Quixad',
-  '73194628509',
-  '731.946',
-  '5585937194628',
-  '93719-4628',
-  'Xilogravura',
-  'azulejado',
+/** Parts of them: as written, folded, and as digits. */
+const SPELLINGS = words(
+  'Zulmira zulmira Quixad 731.946 73194628509 93719-4628 5585937194628 Xilogravura azulejado',
   'esturricada',
-];
+);
 
 // Servers fail here, and waiting requests must be answered before connections close.
 const settings = { MONGODB_READ_TIMEOUT_MS: '5000', REDIS_COMMAND_TIMEOUT_MS: '5000' };
@@ -55,12 +51,12 @@ const mongodb = useMade(() => startMongodbProxy(installation.mongodb));
 const folder = useFolder();
 let signingKey: SigningJwk;
 let env: Record<string, string>;
+let api: ApiClient;
 const services: ServiceProcess[] = [];
 /** Output of commands that must not contain secrets. */
 const written: string[] = [];
 const secrets = new Set<string>();
 const tokens = new Set<string>();
-let url = '';
 let metrics = '';
 
 beforeAll(async () => {
@@ -82,48 +78,29 @@ afterAll(() => killAll(services));
  * Runs a command. Its output is searched, unless the command shows a secret or a message by design.
  */
 async function command(
-  args: string[],
-  options: { input?: string; shows?: 'secret' | 'message' } = {},
+  words: string,
+  { input = '', shows }: { input?: string; shows?: 'secret' | 'message' } = {},
 ): Promise<string> {
-  const { input } = options;
-  const result = await runCommand(
-    { ...env, LOG_LEVEL: 'trace' },
-    args,
-    input === undefined ? {} : { input },
-  );
-  written.push(result.stderr, ...(options.shows === undefined ? [result.stdout] : []));
+  const result = await runCommand({ ...env, LOG_LEVEL: 'trace' }, words, { input });
+  written.push(result.stderr, ...(shows === undefined ? [result.stdout] : []));
   return result.stdout;
 }
 
-async function ask(
-  path: string,
-  headers: Record<string, string> = {},
-  body?: string,
-): Promise<Answer> {
-  const answer = await createApiClient(url).call(path, {
-    headers,
-    ...(body === undefined ? {} : { method: 'POST', body }),
-  });
-  const { access_token: token } = (answer.json ?? {}) as { access_token?: string };
-  if (token !== undefined) tokens.add(token);
-  return answer;
+/** Makes a key, or a new secret of one. */
+async function makeSecret(words: string): Promise<{ id: string; secret: string }> {
+  const made = JSON.parse(await command(`${words} --json`, { shows: 'secret' })) as {
+    client_id: string;
+    client_secret: string;
+  };
+  secrets.add(made.client_secret);
+  return { id: made.client_id, secret: made.client_secret };
 }
 
-const basic = (id: string, secret: string) => ({
-  authorization: `Basic ${Buffer.from(`${id}:${secret}`).toString('base64')}`,
-  'content-type': 'application/x-www-form-urlencoded',
-});
-const askToken = (
-  id: string,
-  secret: string,
-  form = 'grant_type=client_credentials',
-  query = '',
-) => {
-  secrets.add(secret);
-  return ask(`${TOKEN_PATH}${query}`, basic(id, secret), form);
-};
-const tokenOf = async (id: string, secret: string) =>
-  ((await askToken(id, secret)).json as { access_token: string }).access_token;
+async function tokenOf(id: string, secret: string): Promise<string> {
+  const token = await api.token(id, secret);
+  tokens.add(token);
+  return token;
+}
 const newSecret = () => {
   const secret = `sec${randomBytes(20).toString('hex')}`;
   secrets.add(secret);
@@ -168,13 +145,10 @@ function poison(): { key: string; value: string }[] {
     customer({ birth_date: PERSON.document }),
     customer({ created_at: PERSON.phone }),
     customer({ email: `${PERSON.email}\0` }),
-    customer({}, { type: `store-data.${PERSON.name}.changed` }),
-    customer({}, { subject: PERSON.phone }),
-    customer({}, { sequence: PERSON.document }),
-    customer({}, { time: PERSON.comment }),
-    customer({}, { specversion: PERSON.note }),
-    customer({}, { storeid: PERSON.name }),
     customer({ addresses: [{ ...address, latitude: PERSON.street }] }),
+    ...words('type subject sequence time specversion storeid').map((attribute) =>
+      customer({}, { [attribute]: PERSON.name }),
+    ),
   ];
 }
 
@@ -187,11 +161,7 @@ const ENDPOINTS = words(
 );
 
 const everything = () =>
-  [
-    ...services.flatMap(({ lines }) => lines.map((line) => JSON.stringify(line))),
-    ...written,
-    metrics,
-  ].join('\n');
+  [...services.map(({ lines }) => JSON.stringify(lines)), ...written, metrics].join('\n');
 
 describe('a run with all kinds of activity', () => {
   it('includes endpoints, refusals, poison and outages', async () => {
@@ -200,8 +170,8 @@ describe('a run with all kinds of activity', () => {
     const projector = startService('projector', env, 'trace');
     const query = startService('query', env, 'trace');
     services.push(projector, query);
-    const started = await listening(query);
-    url = started.url;
+    const { url, operations } = await listening(query);
+    api = createApiClient(url);
     await projector.logged(({ msg }) => msg === 'projector started');
 
     const { environment } = installation;
@@ -211,91 +181,78 @@ describe('a run with all kinds of activity', () => {
       return encodeEvent({ entity, storeId: 's1', subject, sequence: 1, source: '/test', data })
         .value;
     });
-    await command(['publish', '-', '-e', environment], { input: lines.join('\n') });
-    type Made = { client_id: string; client_secret: string };
-    const creating = words('keys create -s s1 --scopes store,crm,order,menu --json');
-    const { client_id: id, client_secret: secret } = JSON.parse(
-      await command(creating, { shows: 'secret' }),
-    ) as Made;
-    secrets.add(secret);
-    const create = words('keys create -s s1 --scopes menu --client-id pos-17 --secret-file -');
+    await command(`publish - -e ${environment}`, { input: lines.join('\n') });
+    const { id, secret } = await makeSecret('keys create -s s1 --scopes store,crm,order,menu');
+    const create = 'keys create -s s1 --scopes menu --client-id pos-17 --secret-file -';
     await command(create, { input: imported });
-    const rotated = JSON.parse(
-      await command(['keys', 'rotate-secret', id, '--json'], { shows: 'secret' }),
-    ) as Made;
-    secrets.add(rotated.client_secret);
+    await tokenOf(id, (await makeSecret(`keys rotate-secret ${id}`)).secret);
 
     // Requests of every kind.
-    expect((await askToken(id, rotated.client_secret)).status).toBe(200);
     const live = await tokenOf(id, secret);
-    const bearer = { authorization: `Bearer ${live}` };
-    const customers = `/api/customer/list?search=${encodeURIComponent('zulmira quixada')}`;
+    const encoded = encodeURIComponent(PERSON.name);
+    const customers = '/api/customer/list?search=zulmira%20quixada';
     await eventually('events are applied', async () => {
-      const { status, json } = await ask(customers, bearer);
-      return status === 200 && (json as { count: number }).count === 1;
+      const { status, json } = await api.get(customers, live);
+      return status === 200 && (json as ListBody).count === 1;
     });
-    for (const path of ENDPOINTS) expect((await ask(path, bearer)).status).toBe(200);
-    const searches = [PERSON.document, '73194628509', PERSON.phone, PERSON.name].map(
-      (text) => `/api/customer/list?search=${encodeURIComponent(text)}`,
-    );
-    for (const path of searches) expect((await ask(path, bearer)).status).toBe(200);
-    const refused: [string, number][] = [
-      [`/api/customer/list?document=${PERSON.document}`, 422],
-      [`/api/customer/list?${encodeURIComponent(PERSON.name)}=1`, 422],
-      [`/api/customer/list?search=${PERSON.name}&search=${PERSON.phone}`, 422],
-      [`/api/customer/list?created_from=${encodeURIComponent(PERSON.phone)}`, 422],
-      [`/api/order/list?status=${encodeURIComponent(PERSON.name)}`, 422],
+    const searches = [
+      PERSON.document,
+      '73194628509',
+      encodeURIComponent(PERSON.phone),
+      encoded,
+    ].map((text) => `/api/customer/list?search=${text}`);
+    const statuses: [string, number][] = [
+      ...[...ENDPOINTS, ...searches].map((path): [string, number] => [path, 200]),
+      [`/api/customer/list?${encoded}=1`, 422],
+      [`/api/customer/list?search=${encoded}&search=${PERSON.document}`, 422],
+      [`/api/order/list?status=${encoded}`, 422],
       [`/api/order/details/?order_id=${encodeURIComponent(PERSON.email)}`, 422],
       ['/api/order/details/?order_id=none', 404],
     ];
-    for (const [path, status] of refused) expect((await ask(path, bearer)).status).toBe(status);
-    const menuOnly = await tokenOf('pos-17', imported);
-    expect((await ask(customers, { authorization: `Bearer ${menuOnly}` })).status).toBe(403);
-    for (const token of [secret, `${live}x`, `${live.slice(0, -4)}AAAA`]) {
-      expect((await ask(customers, { authorization: `Bearer ${token}` })).status).toBe(401);
+    for (const [path, status] of statuses) {
+      expect([path, (await api.get(path, live)).status]).toEqual([path, status]);
     }
-    expect((await ask(customers, basic(id, secret))).status).toBe(401);
+    expect((await api.get(customers, await tokenOf('pos-17', imported))).status).toBe(403);
+    for (const token of [secret, `${live}x`, `${live.slice(0, -4)}AAAA`]) {
+      expect((await api.get(customers, token)).status).toBe(401);
+    }
+    const authorization = `Basic ${Buffer.from(`${id}:${secret}`).toString('base64')}`;
+    expect((await api.call(customers, { headers: { authorization } })).status).toBe(401);
 
     // The token endpoint, with secrets in every possible place.
-    expect((await askToken(id, wrong)).status).toBe(401);
-    expect((await askToken(wrong, wrong)).status).toBe(401);
-    const form = `grant_type=client_credentials&client_id=${id}&client_secret=${secret}`;
-    for (const [body, query] of [
-      [form, ''],
-      ['grant_type=client_credentials', `?client_id=${id}&client_secret=${secret}`],
-      [`grant_type=password&username=${id}&password=${secret}`, ''],
-      [`grant_type=client_credentials&scope=${secret}`, ''],
-      [`${secret}=%zz`, ''],
-    ] as const) {
-      expect((await askToken(id, secret, body, query)).status).toBe(400);
+    expect((await api.askToken(id, wrong)).status).toBe(401);
+    expect((await api.askToken(wrong, wrong)).status).toBe(401);
+    const credentials = `client_id=${id}&client_secret=${secret}`;
+    for (const form of [
+      `grant_type=client_credentials&${credentials}`,
+      `grant_type=password&username=${id}&password=${secret}`,
+      `grant_type=client_credentials&scope=${secret}`,
+      `${secret}=%zz`,
+    ]) {
+      expect((await api.askToken(id, secret, form)).status).toBe(400);
     }
+    const headers = { 'content-type': 'application/x-www-form-urlencoded' };
+    const inQuery = { method: 'POST', headers, body: 'grant_type=client_credentials' };
+    expect((await api.call(`${TOKEN_PATH}?${credentials}`, inQuery)).status).toBe(400);
     // Malformed HTTP and unknown paths.
     const sendHead = (line: string, more = '') =>
       sendRaw(url, `${line} HTTP/1.1\r\nHost: x\r\n${more}\r\n`);
     const close = 'Connection: close\r\n';
-    await sendHead(
-      'GET /api/menu/',
-      `Authorization: ${bearer.authorization}\r\n bad: ${secret}\r\n`,
-    );
+    await sendHead('GET /api/menu/', `Authorization: Bearer ${live}\r\n bad: ${secret}\r\n`);
     await sendRaw(url, `${secret} ${PERSON.phone}\r\n\r\n`);
-    for (const misplaced of [secret, live, encodeURIComponent(PERSON.name)]) {
-      for (const path of [
-        `/${misplaced}`,
-        `/api/customer/list/${misplaced}`,
-        `/api/${misplaced}?x`,
-      ]) {
-        expect((await ask(path, bearer)).status).toBe(404);
-      }
+    for (const misplaced of [secret, live, encoded]) {
+      for (const path of [`/${misplaced}`, `/api/customer/list/${misplaced}`, `/no?${misplaced}`])
+        expect((await api.get(path, live)).status).toBe(404);
       await sendHead(`GET /api/menu/#${misplaced}`, close);
       await sendHead(`DELETE /api/menu/?${misplaced}`, close);
       await sendHead(`${misplaced.slice(0, 20)} /api/menu/`);
       await sendHead(`GET /%zz${misplaced}`, close);
-      expect((await fetch(`${started.operations}/${misplaced}`)).status).toBe(404);
+      expect((await fetch(`${operations}/${misplaced}`)).status).toBe(404);
     }
-    await ask(`/nowhere?search=${encodeURIComponent(PERSON.name)}&token=${live}`, bearer);
 
     // Poison on both topics.
-    await installation.send(changesTopic(environment), poison());
+    const messages = poison();
+    await installation.send(changesTopic(environment), messages);
     await installation.publishAccess([
       keyEvent('bad', 1, { secret_sha256: secret }),
       keyEvent('bad', 1, { scopes: [secret], status: imported }),
@@ -304,58 +261,46 @@ describe('a run with all kinds of activity', () => {
     await installation.send(accessTopic(environment), [
       { key: 's1', value: `{"secret":"${secret}"` },
     ]);
-    const letters = poison().length + 4;
     await eventually('poison is put aside', async () => {
-      const listed = await command(['dead-letters', 'list', '--json'], { shows: 'message' });
-      return (JSON.parse(listed) as { total: number }).total === letters;
+      const listed = await command('dead-letters list --json', { shows: 'message' });
+      return (JSON.parse(listed) as { total: number }).total === messages.length + 4;
     });
-    await command(['dead-letters', 'list'], { shows: 'message' });
+    await command('dead-letters list', { shows: 'message' });
 
     // Commands that change access, and commands that fail.
-    await command(['sessions', 'revoke', '--token'], { input: live });
-    expect((await ask(customers, bearer)).status).toBe(401);
-    await command(['keys', 'scopes', 'pos-17', '--set', 'order']);
-    await command(['keys', 'deactivate', 'pos-17']);
-    expect((await askToken('pos-17', imported)).status).toBe(400);
-    await command(['keys', 'revoke', 'pos-17']);
-    expect((await askToken('pos-17', imported)).status).toBe(401);
+    await command('sessions revoke --token', { input: live });
+    expect((await api.get(customers, live)).status).toBe(401);
+    await command('keys scopes pos-17 --set order');
+    await command('keys deactivate pos-17');
+    expect((await api.askToken('pos-17', imported)).status).toBe(400);
+    await command('keys revoke pos-17');
+    expect((await api.askToken('pos-17', imported)).status).toBe(401);
     await command(create, { input: imported });
-    await command(['stores', 'block', 's1']);
-    expect((await askToken(id, secret)).status).toBe(400);
-    await command(['stores', 'unblock', 's1']);
-    await command(['signing-keys', 'rotate']);
-    const shown = [
-      ['keys', 'list'],
-      ['signing-keys', 'list'],
-      ['audit'],
-      ['audit', '--json'],
-      ['lag'],
-      ['config'],
-    ];
-    await Promise.all(shown.map((args) => command(args)));
-    metrics = await (await fetch(`${started.operations}/metrics`)).text();
+    await command('stores block s1');
+    expect((await api.askToken(id, secret)).status).toBe(400);
+    await command('stores unblock s1');
+    await command('signing-keys rotate');
+    const shown = ['keys list', 'signing-keys list', 'audit', 'audit --json', 'lag', 'config'];
+    await Promise.all(shown.map((one) => command(one)));
+    metrics = await (await fetch(`${operations}/metrics`)).text();
 
     // A broken key file, and servers that fail during requests and events.
-    await writeFile(
-      join(folder, 'keys.json'),
-      JSON.stringify({ keys: [{ ...signingKey, x: signingKey.d }] }),
-    );
+    const broken = { keys: [{ ...signingKey, x: signingKey.d }] };
+    await writeFile(join(folder, 'keys.json'), JSON.stringify(broken));
     await query.logged(({ msg }) => msg?.startsWith('signing keys cannot be read again') === true);
-    const again = { authorization: `Bearer ${await tokenOf(id, secret)}` };
-    expect((await ask(customers, again)).status).toBe(200);
+    const again = await tokenOf(id, secret);
     for (const proxy of [redis, mongodb]) {
       await proxy.cut();
       const data = { name, phone, created_at };
       await installation.publish([
         { entity: 'customer', storeId: 's1', subject: 'c1', sequence: Date.now(), data },
       ]);
-      const paths = [customers, ...searches];
       const refusals = await Promise.all([
-        ...paths.map((path) => ask(path, again)),
-        askToken(id, secret),
+        ...[customers, ...searches].map((path) => api.get(path, again)),
+        api.askToken(id, secret),
       ]);
-      expect(refusals.map(({ status }) => status)).toEqual(refusals.map(() => 503));
-      const failing = command(['keys', 'activate', id, '--wait', '1']);
+      expect(new Set(refusals.map(({ status }) => status))).toEqual(new Set([503]));
+      const failing = command(`keys activate ${id} --wait 1`);
       await Promise.race([
         failing,
         query.logged(({ msg, status }) => msg === 'request' && status === 503),
@@ -364,10 +309,10 @@ describe('a run with all kinds of activity', () => {
       await failing;
       await eventually(
         'requests pass again',
-        async () => (await ask(customers, again)).status === 200,
+        async () => (await api.get(customers, again)).status === 200,
       );
     }
-    for (const service of [query, projector]) {
+    for (const service of services) {
       service.kill('SIGTERM');
       await service.ended;
     }
@@ -375,7 +320,7 @@ describe('a run with all kinds of activity', () => {
 
   it('logs lines about all of them', () => {
     const text = everything();
-    for (const words of [
+    for (const line of [
       '"msg":"request"',
       '"reason":"secret_wrong"',
       '"reason":"client_unknown"',
@@ -390,19 +335,13 @@ describe('a run with all kinds of activity', () => {
       'exists already',
       'SIGNING_KEYS_FILE',
     ]) {
-      expect(text).toContain(words);
+      expect(text).toContain(line);
     }
-    expect(text.length).toBeGreaterThan(10_000);
-    expect(tokens.size).toBeGreaterThan(3);
-    expect(secrets.size).toBeGreaterThan(3);
+    expect([tokens.size, secrets.size]).toEqual([4, 4]);
   });
 
   it('logs no secret, hash, token, key or personal datum', () => {
     const text = everything();
-    const told = (what: string) => {
-      const index = text.indexOf(what);
-      return index === -1 ? null : text.slice(Math.max(0, index - 200), index + 100);
-    };
     const forbidden = [
       ...[...secrets].flatMap((secret) => [
         secret,
@@ -414,6 +353,9 @@ describe('a run with all kinds of activity', () => {
       signingKey.d,
       ...SPELLINGS,
     ];
-    expect(forbidden.map(told).filter((context) => context !== null)).toEqual([]);
+    const found = forbidden.filter((what) => text.includes(what));
+    // What is before it tells where it was logged.
+    const told = found.map((what) => text.slice(0, text.indexOf(what)).slice(-300));
+    expect(told).toEqual([]);
   });
 });

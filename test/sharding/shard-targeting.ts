@@ -3,9 +3,9 @@
  * part names the shard key of its collection, and whether it is forbidden there.
  *
  * The rules are the stricter ones of MongoDB 6.0 to 8.0: `findAndModify` needs the whole key
- * (before 7.0), no `$lookup` from a sharded collection in a transaction (before 8.0), no `distinct`
- * in a transaction or snapshot, no `$unionWith` of a sharded collection inside a `$lookup`, no
- * collection created by a transaction on several shards, and unique indexes begin with the key.
+ * (before 7.0), no `distinct` in a transaction or snapshot, no `$unionWith` of a sharded collection
+ * inside a `$lookup`. What no service sends is not judged: counts without a pipeline, pipelines in
+ * a transaction, unique indexes.
  */
 import type { Document } from 'mongodb';
 import { CONTROL_SHARDING, SHARDING, type ShardKey } from '#shared/read-models/sharding.ts';
@@ -37,7 +37,7 @@ const WITHOUT_DOCUMENTS = new Set(
 /** Placeholder for a value that the shard takes from each joined document. */
 const OF_EACH_DOCUMENT = Symbol('a value of each document');
 
-/** A collection that a command reads or writes, with its filter. */
+/** A collection that a pipeline reads, with its filter. */
 interface Part {
   collection: string;
   filter: Document;
@@ -48,67 +48,49 @@ export function judge({ app, database, command, transaction }: Sent): Problem[] 
   const problems: Problem[] = [];
   if (WITHOUT_DOCUMENTS.has(name) || database === 'admin') return problems;
   const tables = database.endsWith('_control') ? CONTROL_SHARDING : SHARDING;
-  const keyOf = (collection: string) =>
-    (tables as Record<string, ShardKey | undefined>)[collection];
-  const report = ({ collection, filter }: Part, what: string): void => {
-    problems.push({ where: `${app} ${name} ${collection} by ${fieldsOf(filter)}`, what });
-  };
-  const check = (part: Part, whole = false) => {
-    const key = keyOf(part.collection);
-    if (key === undefined) report(part, 'has no shard key');
-    else if (!isTargeted(part.filter, key)) report(part, 'is sent to every shard');
-    else if (whole && !namesWholeKey(part.filter, key)) report(part, 'does not name the whole key');
-  };
+  const keyOf = (of: string) => (tables as Record<string, ShardKey | undefined>)[of];
   const collection = String(command[name]);
+  const report = (what: string, filter: Document = {}, of = collection): void => {
+    problems.push({ where: `${app} ${name} ${of} by ${fieldsOf(filter)}`, what });
+  };
+  const check = (filter: Document, whole = false, of = collection) => {
+    const key = keyOf(of);
+    if (key === undefined) report('has no shard key', filter, of);
+    else if (!isTargeted(filter, key)) report('is sent to every shard', filter, of);
+    else if (whole && !namesWholeKey(filter, key)) report('does not name the whole key', filter);
+  };
   if (name === 'insert') {
-    for (const document of command['documents'] as Document[])
-      check({ collection, filter: document }, true);
+    for (const document of command['documents'] as Document[]) check(document, true);
   } else if (name === 'update') {
     for (const { q, u, multi = false, upsert = false } of command['updates'] as Document[]) {
       // Writes to one document by `_id` are allowed, but go to every shard.
-      check({ collection, filter: q }, !multi || upsert);
-      const changed = isReplacement(u) && changesKey(q, u, keyOf(collection));
-      if (changed) report({ collection, filter: q }, 'replaces the key');
+      check(q, !multi || upsert);
+      if (isReplacement(u) && changesKey(q, u, keyOf(collection))) report('replaces the key', q);
     }
   } else if (name === 'delete') {
-    for (const { q, limit } of command['deletes'] as Document[])
-      check({ collection, filter: q }, limit === 1);
+    for (const { q, limit } of command['deletes'] as Document[]) check(q, limit === 1);
   } else if (name === 'findAndModify') {
-    check({ collection, filter: command['query'] }, true);
+    check(command['query'], true);
   } else if (name === 'find') {
-    check({ collection, filter: command['filter'] ?? {} });
-  } else if (name === 'count') {
-    check({ collection, filter: command['query'] ?? {} });
+    check(command['filter'] ?? {});
   } else if (name === 'distinct') {
-    const part = { collection, filter: command['query'] ?? {} };
-    check(part);
+    check(command['query']);
     const isSnapshot = command['readConcern']?.level === 'snapshot';
-    if (transaction !== null || isSnapshot) report(part, 'is forbidden in a snapshot');
-  } else if (name === 'aggregate') {
-    for (const part of partsOf(collection, command['pipeline'])) check(part);
-    const stages = stagesIn(command['pipeline']);
-    const untried = [
-      '$out',
-      '$merge',
-      '$graphLookup',
-      ...(transaction === null ? [] : ['$unionWith']),
-    ];
-    for (const stage of untried) {
-      if (stages.includes(stage))
-        report({ collection, filter: {} }, `${stage} is not known to be allowed`);
+    if (transaction !== null || isSnapshot) report('is forbidden in a snapshot', command['query']);
+  } else if (name === 'aggregate' && transaction === null) {
+    const pipeline = command['pipeline'] as Document[];
+    for (const { collection: of, filter } of partsOf(collection, pipeline))
+      check(filter, false, of);
+    const stages = stagesIn(pipeline);
+    for (const stage of ['$out', '$merge', '$graphLookup']) {
+      if (stages.includes(stage)) report(`${stage} is not known to be allowed`);
     }
-    if (transaction !== null && stages.includes('$lookup'))
-      report({ collection, filter: {} }, '$lookup is forbidden in a transaction');
-    if (unitesInLookup(command['pipeline']))
-      report({ collection, filter: {} }, '$unionWith is forbidden inside $lookup');
+    if (unitesInLookup(pipeline)) report('$unionWith is forbidden inside $lookup');
   } else if (name === 'createIndexes') {
-    const [first] = Object.keys(keyOf(collection) ?? {});
-    for (const { key, unique = false } of command['indexes'] as Document[]) {
-      if (unique && Object.keys(key)[0] !== first)
-        report({ collection, filter: key }, 'is unique and not led by the key');
-    }
+    for (const { key, unique } of command['indexes'] as Document[])
+      if (unique === true) report('is unique', key);
   } else {
-    report({ collection, filter: {} }, 'is a command that is not judged');
+    report('is a command that is not judged');
   }
   return problems;
 }
@@ -122,7 +104,7 @@ function partsOf(collection: string, pipeline: Document[], joined: Document = {}
   const filter = leading.length === 0 ? joined : { $and: [joined, ...leading] };
   const parts: Part[] = [{ collection, filter }];
   for (const { $unionWith: union, $lookup: lookup } of pipeline) {
-    if (union !== undefined) parts.push(...partsOf(union.coll, union.pipeline ?? []));
+    if (union !== undefined) parts.push(...partsOf(union.coll, union.pipeline));
     if (lookup !== undefined) {
       const { from, foreignField, pipeline: inner = [] } = lookup;
       parts.push(
@@ -163,43 +145,30 @@ function valuesOf(filter: Document, field: string): unknown[] | null {
         const values = valuesOf(part, field);
         if (values !== null) return values;
       }
-    } else if (name === '$or') {
-      const branches = (condition as Document[]).map((part) => valuesOf(part, field));
-      if (branches.every((values) => values !== null)) return branches.flat();
     } else if (name === field) {
       if (!isOperators(condition)) return [condition];
-      if ('$eq' in condition) return [condition['$eq']];
       if ('$in' in condition) return condition['$in'] as unknown[];
     }
   }
   return null;
 }
 
-/** The lower bound of a field, if the filter has both bounds. */
-function rangeOf(filter: Document, field: string): string | null {
-  for (const [name, condition] of Object.entries(filter)) {
-    if (name === '$and') {
-      for (const part of condition as Document[]) {
-        const begin = rangeOf(part, field);
-        if (begin !== null) return begin;
-      }
-    } else if (name === field && isOperators(condition)) {
-      const begin: unknown = condition['$gte'] ?? condition['$gt'];
-      if (typeof begin === 'string' && ('$lt' in condition || '$lte' in condition)) return begin;
-    }
-  }
-  return null;
+/** Whether a filter has both bounds of `_id`. */
+function hasRange(filter: Document): boolean {
+  const { _id: range, $and: parts = [] } = filter;
+  const isRange =
+    isOperators(range) &&
+    ['$gte', '$gt'].some((name) => name in range) &&
+    ['$lt', '$lte'].some((name) => name in range);
+  return isRange || (parts as Document[]).some(hasRange);
 }
 
 function isTargeted(filter: Document, key: ShardKey): boolean {
   const [first = ''] = Object.keys(key);
   if (valuesOf(filter, first) !== null) return true;
-  if (first === '_id' && key._id !== 'hashed' && rangeOf(filter, '_id') !== null) return true;
-  return (
-    Array.isArray(filter['$or']) &&
-    filter['$or'].length > 0 &&
-    (filter['$or'] as Document[]).every((branch) => isTargeted(branch, key))
-  );
+  if (first === '_id' && key._id !== 'hashed' && hasRange(filter)) return true;
+  const branches = (filter['$or'] ?? []) as Document[];
+  return branches.length > 0 && branches.every((branch) => isTargeted(branch, key));
 }
 
 function namesWholeKey(filter: Document, key: ShardKey): boolean {

@@ -2,10 +2,10 @@
  * A start without Kafka and MongoDB: the projector waits, logs the reason, and answers on its
  * operations port meanwhile.
  */
-import { expect, it } from 'vitest';
+import { expect, it, onTestFinished } from 'vitest';
 import { useInstallation } from '#test/hooks.ts';
 import { startMongodbProxy } from '#test/server-proxies.ts';
-import { startService } from '#test/service-process.ts';
+import { killAll, startService } from '#test/service-process.ts';
 import { startTcpProxy } from '#test/tcp-proxy.ts';
 
 const installation = useInstallation();
@@ -23,24 +23,26 @@ it('a projector waits for Kafka, then for MongoDB, and continues once they are r
     KAFKA_BROKERS: `127.0.0.1:${kafka.port}`,
     MONGODB_URI: mongodb.uri,
   });
-  try {
-    const { url } = await projector.logged(({ msg }) => msg === 'operations server listens');
-    const status = async (path: string) => (await fetch(`${String(url)}${path}`)).status;
-    await projector.logged(({ msg }) => msg === 'waiting for Kafka');
-    expect([await status('/live'), await status('/ready'), await status('/metrics')]).toEqual([
-      200, 503, 200,
-    ]);
-    await kafka.restore();
-    await projector.logged(({ msg }) => msg === 'waiting for MongoDB');
-    expect([await status('/live'), await status('/ready')]).toEqual([200, 503]);
-    await mongodb.restore();
-    await projector.logged(({ msg }) => msg === 'projector started');
-    expect([await status('/live'), await status('/ready')]).toEqual([200, 200]);
-    projector.kill('SIGTERM');
-    expect(await projector.ended).toEqual({ code: 0, signal: null });
-  } finally {
-    projector.kill('SIGKILL');
+  onTestFinished(async () => {
+    await killAll([projector]);
     await kafka.close();
     await mongodb.close();
-  }
+  });
+  const { url } = await projector.logged(({ msg }) => msg === 'operations server listens');
+  const statuses = () =>
+    Promise.all(
+      ['live', 'ready', 'metrics'].map(
+        async (path) => (await fetch(`${String(url)}/${path}`)).status,
+      ),
+    );
+  await projector.logged(({ msg }) => msg === 'waiting for Kafka');
+  expect(await statuses()).toEqual([200, 503, 200]);
+  await kafka.restore();
+  await projector.logged(({ msg }) => msg === 'waiting for MongoDB');
+  expect(await statuses()).toEqual([200, 503, 200]);
+  await mongodb.restore();
+  await projector.logged(({ msg }) => msg === 'projector started');
+  expect(await statuses()).toEqual([200, 200, 200]);
+  projector.kill('SIGTERM');
+  expect(await projector.ended).toEqual({ code: 0, signal: null });
 });

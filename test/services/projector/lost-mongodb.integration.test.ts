@@ -5,7 +5,7 @@
 import { describe, expect, it } from 'vitest';
 import { changesTopic } from '#shared/events/topics.ts';
 import { CHECKPOINTS, DEAD_LETTERS } from '#shared/read-models/collections.ts';
-import { ORDER } from '#test/events.ts';
+import { anOrder } from '#test/changes.ts';
 import { useQueryService } from '#test/hooks.ts';
 import { eventually } from '#test/eventually.ts';
 import { caughtUp, dump, readModels } from '#test/read-models.ts';
@@ -18,30 +18,15 @@ describe('a MongoDB that is lost, with a backup of the control database', () => 
   const service = useQueryService({ partitions: 1 });
 
   const control = () => service.installation.databases.control;
-  const drop = async () => {
-    const { databases } = await service.installation.mongodb
-      .db()
-      .admin()
-      .listDatabases({ nameOnly: true });
-    const own = databases.filter(({ name }) =>
-      name.startsWith(`${service.installation.config.namePrefix}_`),
-    );
-    for (const { name } of own) await service.installation.mongodb.db(name).dropDatabase();
-  };
-
   it('is filled from the log, and no key regains lost rights', async () => {
     const { api, installation, setKey, apply } = service;
     const { env, environment } = installation;
-    await setKey({ clientId: 'kept' });
-    await setKey({ clientId: 'revoked' });
-    const [kept, revoked, ended] = [
-      await api.token('kept', 'secret'),
-      await api.token('revoked', 'secret'),
-      await api.token('kept', 'secret'),
-    ];
+    const kept = await service.tokenOf({ clientId: 'kept' });
+    const revoked = await service.tokenOf({ clientId: 'revoked' });
+    const ended = await api.token('kept', 'secret');
     const statusOf = async (token: string) => (await api.get('/api/order/list', token)).status;
     await installation.send(changesTopic(environment), [{ key: 's1', value: 'no event' }]);
-    await apply(['o1', 'o2'].map((id) => ({ entity: 'order', storeId: 's1', id, data: ORDER })));
+    await apply([anOrder('o1'), anOrder('o2')]);
     await setKey({ clientId: 'revoked', status: 'revoked' });
     expect((await runCommand(env, 'sessions revoke --token', { input: ended })).code).toBe(0);
     await runJson(env, `dead-letters drop ${changesTopic(environment)}/0/0 --yes`);
@@ -57,7 +42,8 @@ describe('a MongoDB that is lost, with a backup of the control database', () => 
         .map(async (one) => [one.collectionName, await one.find().toArray()] as const),
     );
     await service.stopProjector();
-    await drop();
+    for (const one of [control(), installation.databases.generation(environment, 1)])
+      await one.dropDatabase();
     await eventually(
       'nothing is answered from what is lost',
       async () => (await statusOf(kept)) === 503,

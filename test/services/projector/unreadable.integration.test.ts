@@ -2,13 +2,13 @@
 import zlib from 'node:zlib';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { accessTopic, changesTopic } from '#shared/events/topics.ts';
-import { keyEvent, orderMessage } from '#test/events.ts';
+import { keyEvent, orderEvent, orderMessage } from '#test/events.ts';
 import { useInstallation, useProjector } from '#test/hooks.ts';
 import { eventually } from '#test/eventually.ts';
 import { produceRaw } from '#test/raw-produce.ts';
 import { caughtUp, idsIn, readModels } from '#test/read-models.ts';
 import { encodeBatch, type RecordToEncode } from '#test/record-batches.ts';
-import { runCommand, runJson } from '../admin/run-command.ts';
+import { expectRefused, runCommand, runJson } from '../admin/run-command.ts';
 
 const MIB = 1_048_576;
 
@@ -67,25 +67,16 @@ describe('an intact record batch', () => {
     (await idsIn(await readModels(installation), 'orders')).map((id) => id.slice('s1/'.length));
   const letters = async () =>
     (await runJson<{ dead_letters: Letter[] }>(installation.env, 'dead-letters list')).dead_letters;
-  const stopped = async () => {
-    const found = await projector.metrics.registry
-      .getSingleMetric('store_data_partition_stopped')
-      ?.get();
-    return found?.values.filter(({ value }) => value === 1);
-  };
+  const stopped = async () =>
+    (await projector.metrics.stopped.get()).values.filter(({ value }) => value === 1);
 
   it.each(Object.entries(CASES))(
     '%s neither blocks nor hides messages',
-    async (name, { batch, ...expected }) => {
+    async (_what, { batch, ...expected }) => {
       const before = { orders: await orders(), letters: await letters() };
       const at = await produce(batch());
-      const behind = Array.from({ length: 8 }, (_, index) =>
-        `behind ${name} ${index}`.replaceAll(' ', '-'),
-      );
-      await installation.send(
-        topic,
-        behind.map((subject) => orderMessage(subject)),
-      );
+      const behind = Array.from({ length: 8 }, (_, index) => `${at}-${index}`);
+      await installation.publish(behind.map((subject) => orderEvent(subject)));
       await caughtUp(installation);
       const applied = (await orders()).filter((id) => !before.orders.includes(id));
       expect(applied.toSorted()).toEqual([...expected.applied, ...behind].toSorted());
@@ -100,38 +91,19 @@ describe('an intact record batch', () => {
   it('that cannot be read cannot be retried or skipped', async () => {
     const letter = (await letters()).find(({ reason }) => reason === 'unreadable');
     const id = String(letter?.['id']);
-    const retried = await runCommand(installation.env, ['dead-letters', 'retry', id]);
+    const retried = await runCommand(installation.env, `dead-letters retry ${id}`);
     expect(retried).toMatchObject({ code: 1, stdout: 'applied 0, outdated 0, still dead 1\n' });
-    const place = [
-      '--topic',
-      topic,
-      '--partition',
-      '0',
-      '--offset',
-      String(id.split('/').at(-1)),
-      '--yes',
-    ];
-    expect(await runCommand(installation.env, ['dead-letters', 'skip', ...place])).toMatchObject({
-      code: 1,
-      stderr: expect.stringContaining('is intact'),
-    });
+    const place = `--topic ${topic} --partition 0 --offset ${id.split('/').at(-1)}`;
+    const skipped = runCommand(installation.env, `dead-letters skip ${place} --yes`);
+    await expectRefused(skipped, 'is intact');
   });
 
   it('on the access topic does not delay revocations', async () => {
     const access = accessTopic(installation.environment);
-    const key = (status: string, sequence: number) => keyEvent('client', sequence, { status });
     const keys = installation.databases.control.collection('access_keys');
-    await installation.publishAccess([key('active', 1)]);
-    await eventually(
-      'the key is there',
-      async () => (await keys.countDocuments({ status: 'active' })) === 1,
-    );
     for (const { batch } of Object.values(CASES)) await produce(batch(), access);
-    await installation.publishAccess([key('revoked', 2)]);
-    await eventually(
-      'it is revoked',
-      async () => (await keys.countDocuments({ status: 'revoked' })) === 1,
-    );
+    await installation.publishAccess([keyEvent('client', 1, { status: 'revoked' })]);
+    await eventually('it is revoked', async () => (await keys.countDocuments()) === 1);
     expect(await stopped()).toEqual([]);
   });
 });

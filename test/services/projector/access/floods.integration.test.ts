@@ -1,9 +1,9 @@
 /** Revocations do not wait for what is costly to read, check or write, in any environment. */
 import zlib from 'node:zlib';
 import { expect, it } from 'vitest';
-import { type EncodedMessage, changesTopic, encodeEvent } from '#shared/events/topics.ts';
+import { changesTopic } from '#shared/events/topics.ts';
 import { CHECKPOINTS } from '#shared/read-models/collections.ts';
-import { keyEvent, orderMessage } from '#test/events.ts';
+import { keyEvent, orderEvent } from '#test/events.ts';
 import { useQueryService } from '#test/hooks.ts';
 import { eventually } from '#test/eventually.ts';
 import { caughtUp } from '#test/read-models.ts';
@@ -14,11 +14,6 @@ const BOMB_BYTES = 65 * 1_048_576;
 
 const service = useQueryService({ environments: 2, partitions: 1 });
 
-const send = async (environment: string, messages: EncodedMessage[], atOnce: number) => {
-  const topic = changesTopic(environment);
-  for (let start = 0; start < messages.length; start += atOnce)
-    await service.installation.send(topic, messages.slice(start, start + atOnce));
-};
 const many = <T>(length: number, make: (index: number) => T) =>
   Array.from({ length }, (_, index) => make(index));
 
@@ -32,8 +27,7 @@ const refused = (index: number) => {
     created_at: '2026-03-01T12:00:00Z',
     items,
   };
-  const order = { entity: 'order', storeId: 's1', subject: `o${index}`, sequence: 1, data };
-  return encodeEvent({ source: '/test', ...order });
+  return { entity: 'order', storeId: 's1', subject: `o${index}`, sequence: 1, data };
 };
 
 /** @returns the number of messages. */
@@ -47,13 +41,17 @@ const FLOODS: Record<string, (environment: string) => Promise<number>> = {
   },
   '150 orders of 195 kB that are refused': async (environment) => {
     // A request may have 10 MiB.
-    await send(environment, many(150, refused), 30);
+    for (let sent = 0; sent < 150; sent += 30)
+      await service.installation.publish(
+        many(30, (index) => refused(sent + index)),
+        environment,
+      );
     return 150;
   },
   '100,000 orders': async (environment) => {
     const time = new Date('2026-01-01T00:00:00Z');
-    const order = (index: number) => orderMessage(`o${index}`, { storeId: `s${index % 50}`, time });
-    await send(environment, many(100_000, order), 10_000);
+    const order = (index: number) => orderEvent(`o${index}`, { storeId: `s${index % 50}`, time });
+    await service.installation.publish(many(100_000, order), environment);
     return 100_000;
   },
 };

@@ -1,7 +1,7 @@
 /** A projector publishes to a Redis of several masters while one of them is unreachable. */
 import { Redis } from 'ioredis';
 import { pino } from 'pino';
-import { expect, it } from 'vitest';
+import { expect, it, onTestFinished } from 'vitest';
 import { startPublisher } from '#projector/access/publisher.ts';
 import { startReconciler } from '#projector/access/reconciler.ts';
 import { createMetrics } from '#projector/metrics.ts';
@@ -24,7 +24,7 @@ const of = (store_id: string) => ({
   version: 5,
   updated_at: new Date(),
 });
-const aKey = (_id: string, storeId: string): AccessKey => ({
+const aKey = (_id: string, storeId = 's1'): AccessKey => ({
   _id,
   ...of(storeId),
   secret_hashes: [],
@@ -45,19 +45,17 @@ it('a projector publishes to the reachable masters, and to the other one once it
   const { config, databases, environment, redis } = installation;
   const { keys, stores, revokedSessions } = controlCollections(databases.control);
   const pending = { publish_pending: true } as const;
-  for (const storeId of ['away', 'there']) {
-    const _id = `session-${storeId}`;
-    const times = { revoked_at: new Date(), expires_at: new Date(Date.now() + 60_000) };
-    await keys.insertOne({ ...aKey(`key-${storeId}`, storeId), ...pending });
-    await stores.insertOne({ ...aStoreAccess(storeId), ...pending });
-    await revokedSessions.insertOne({
-      _id,
-      environment,
-      store_id: storeId,
-      client_id: 'c',
-      ...times,
-      ...pending,
-    });
+  const session = {
+    environment,
+    client_id: 'c',
+    revoked_at: new Date(),
+    expires_at: new Date(Date.now() + 60_000),
+    ...pending,
+  };
+  for (const store_id of ['away', 'there']) {
+    await keys.insertOne({ ...aKey(`key-${store_id}`, store_id), ...pending });
+    await stores.insertOne({ ...aStoreAccess(store_id), ...pending });
+    await revokedSessions.insertOne({ _id: `session-${store_id}`, store_id, ...session });
   }
   const names = [keys, stores, revokedSessions].map(({ collectionName }) => collectionName);
   const left = async () =>
@@ -69,78 +67,64 @@ it('a projector publishes to the reachable masters, and to the other one once it
     redis: { find: (name) => (!isBack && name.includes('away') ? undefined : onlyMaster(redis)) },
     config,
     control: databases.control,
-    logger: pino(
-      {},
-      { write: (line) => failures.push((JSON.parse(line) as { error: string }).error) },
-    ),
+    logger: pino({}, { write: (line) => failures.push(line) }),
     metrics,
   });
+  onTestFinished(() => publisher.stop());
   const shown = async () => (await metrics.accessPending.get()).values[0]?.value;
-  try {
-    await eventually('it has tried all', () => failures.length > 0);
-    expect(await left()).toEqual(['key-away', `${environment}/away`, 'session-away']);
-    expect(failures).toEqual([expect.stringContaining('a master of the Redis cluster is away')]);
-    expect(await shown()).toBe(3);
-    isBack = true;
-    await eventually(
-      'nothing is left',
-      async () => (await left()).length === 0 && (await shown()) === 0,
-    );
-  } finally {
-    await publisher.stop();
-  }
+  await eventually('it has tried all', () => failures.length > 0);
+  expect(await left()).toEqual(['key-away', `${environment}/away`, 'session-away']);
+  expect(failures).toEqual([expect.stringContaining('a master of the Redis cluster is away')]);
+  expect(await shown()).toBe(3);
+  isBack = true;
+  await eventually(
+    'nothing is left',
+    async () => (await left()).length === 0 && (await shown()) === 0,
+  );
 });
+
+/** Reconciles with the masters that `all` tells, while a test runs. */
+function reconciling(all: RedisMasters['all'], log = pino({ level: 'silent' })) {
+  const { config, databases } = installation;
+  const metrics = createMetrics();
+  const reconciler = startReconciler({
+    redis: { all, isWhole: () => true } as Partial<RedisMasters> as RedisMasters,
+    config,
+    control: databases.control,
+    logger: log,
+    metrics,
+  });
+  onTestFinished(() => reconciler.stop());
+  return metrics;
+}
 
 it('a projector reconciles no master while one is away, and all once that one is back', async () => {
   const { config, databases, environment, redis } = installation;
-  await controlCollections(databases.control).keys.insertOne(aKey('client', 's1'));
+  await controlCollections(databases.control).keys.insertOne(aKey('client'));
   const grant = redisKeys(config.namePrefix, environment, 's1').grant('client');
   const away = new Redis(1, '127.0.0.1', { lazyConnect: true, retryStrategy: () => null });
   away.on('error', () => undefined);
   let masters = [onlyMaster(redis), onlyMaster(away)];
   const failed = Promise.withResolvers<void>();
-  const log = {
-    write: (line: string) => line.includes('cannot be compared yet') && failed.resolve(),
-  };
-  const reconciler = startReconciler({
-    redis: { all: () => masters, isWhole: () => true } as Partial<RedisMasters> as RedisMasters,
-    config,
-    control: databases.control,
-    logger: pino({ level: 'debug' }, log),
-    metrics: createMetrics(),
-  });
+  const write = (line: string) => line.includes('cannot be compared yet') && failed.resolve();
+  reconciling(() => masters, pino({ level: 'debug' }, { write }));
   await failed.promise;
   expect(await redis.exists(grant)).toBe(0);
   masters = [onlyMaster(redis)];
   await eventually('the grant is in Redis', async () => (await redis.exists(grant)) === 1);
-  await reconciler.stop();
 });
 
 it('a projector notices within seconds that Redis is no longer ahead of MongoDB', async () => {
   const { config, databases, redis } = installation;
   const collections = controlCollections(databases.control);
-  const { keys } = collections;
-  const restored = aKey('restored', 's1');
-  await publishAccess({ find: () => onlyMaster(redis) }, config.namePrefix, collections, {
-    ...restored,
-    version: 7,
-  });
-  await keys.insertOne(restored);
+  const restored = aKey('restored');
   const masters = [onlyMaster(redis)];
-  const metrics = createMetrics();
-  const reconciler = startReconciler({
-    redis: { all: () => masters, isWhole: () => true } as Partial<RedisMasters> as RedisMasters,
-    config,
-    control: databases.control,
-    logger: pino({ level: 'silent' }),
-    metrics,
-  });
+  const newer = { ...restored, version: 7 };
+  await publishAccess({ find: () => masters[0] }, config.namePrefix, collections, newer);
+  await collections.keys.insertOne(restored);
+  const metrics = reconciling(() => masters);
   const ahead = async () => (await metrics.accessAhead.get()).values[0]?.value;
-  try {
-    await eventually('Redis is ahead', async () => (await ahead()) === 1, 60_000);
-    await keys.updateOne({ _id: 'restored' }, { $set: { version: 8 } });
-    await eventually('it is no longer', async () => (await ahead()) === 0, 60_000);
-  } finally {
-    await reconciler.stop();
-  }
+  await eventually('Redis is ahead', async () => (await ahead()) === 1, 60_000);
+  await collections.keys.updateOne({ _id: 'restored' }, { $set: { version: 8 } });
+  await eventually('it is no longer', async () => (await ahead()) === 0, 60_000);
 });

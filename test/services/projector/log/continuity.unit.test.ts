@@ -8,11 +8,11 @@ import {
 } from '#shared/kafka/message.ts';
 import { identityOf } from '#shared/projection/slice/checkpoint.ts';
 import { Continuity, type Verdict } from '#projector/log/continuity.ts';
+import { kafkaMessage } from '#test/events.ts';
 import { encodeBatch } from '#test/record-batches.ts';
 
 const BYTES = 1_000;
-const message = (offset: number, text = `a${offset}`) =>
-  ({ offset: String(offset), timestamp: '0', value: Buffer.from(text) }) as LogMessage;
+const message = (offset: number, text = `a${offset}`): LogMessage => kafkaMessage(text, offset);
 const answer = (end: number, ...messages: LogMessage[]): Answer => ({
   messages,
   next: Number(messages.at(-1)?.offset) + 1,
@@ -24,17 +24,8 @@ const after = (offset: number) => new Continuity(identityOf(message(offset)), of
 const takenOf = (verdict: Verdict) =>
   verdict.kind === 'take' ? verdict.taken.messages.map(({ offset }) => offset) : verdict.kind;
 
+/** `test/simulation` covers the rest. */
 describe('continuity', () => {
-  it('takes what the same answer shows behind the last message, from which the next read begins', () => {
-    const continuity = after(7);
-    expect(continuity.wanted).toEqual({ from: 7, bytes: BYTES, atEnd: false });
-    expect(takenOf(continuity.judge(shown(message(7), message(8), message(11))))).toEqual([
-      '8',
-      '11',
-    ]);
-    expect(continuity.wanted.from).toBe(11);
-  });
-
   it('waits behind the last message at the end of the log, and takes what comes only once that is shown again', () => {
     const continuity = after(7);
     expect(continuity.judge(answer(8, message(7))).kind).toBe('undecided');

@@ -1,10 +1,10 @@
 /** What the loop gets of what was read ahead. */
 import { expect, it } from 'vitest';
 import type { Answer } from '#shared/kafka/fetcher.ts';
-import type { LogMessage } from '#shared/kafka/message.ts';
 import { systemClock } from '#shared/waiting.ts';
 import { Continuity } from '#projector/log/continuity.ts';
 import { Feed } from '#projector/log/feed.ts';
+import { kafkaMessage } from '#test/events.ts';
 
 const LOG_ENDS = 100;
 
@@ -18,21 +18,13 @@ function feeding() {
       new Promise<Answer | null>((resolve) => {
         signal.addEventListener('abort', () => resolve(null));
         const answer = (count: number) => {
-          const messages = Array.from(
-            { length: count },
-            (_, index) =>
-              ({
-                offset: String(from + index),
-                timestamp: '0',
-                value: Buffer.from('x'),
-              }) as LogMessage,
-          );
+          const messages = Array.from({ length: count }, (_, at) => kafkaMessage('x', from + at));
           resolve({ messages, next: from + count, end: LOG_ENDS, isOutside: false });
         };
         reads.push({ from, answer });
       }),
   };
-  const prepare = (messages: readonly LogMessage[]) => prepared.push(messages.length);
+  const prepare = ({ length }: readonly unknown[]) => prepared.push(length);
   return {
     feed: new Feed(log, new Continuity(null, 0, 1_000), systemClock, prepare),
     reads,

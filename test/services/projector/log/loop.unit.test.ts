@@ -12,6 +12,7 @@ import { createMetrics } from '#projector/metrics.ts';
 import type { Answer } from '#shared/kafka/fetcher.ts';
 import { type Claim, identityOf, type LastMessage } from '#shared/projection/slice/checkpoint.ts';
 import { type Clock, systemClock } from '#shared/waiting.ts';
+import { kafkaMessage } from '#test/events.ts';
 import { eventually } from '#test/eventually.ts';
 
 const LOG_ENDS = 1_000;
@@ -84,10 +85,8 @@ async function following(
 /** An answer with ten new messages from an offset on, and the message before them. */
 function batch(next: number): Answer {
   const first = Math.max(0, next - 1);
-  const messages = Array.from(
-    { length: next + 10 - first },
-    (_, index) =>
-      ({ offset: String(first + index), timestamp: '0', value: Buffer.from('x') }) as KafkaMessage,
+  const messages = Array.from({ length: next + 10 - first }, (_, at) =>
+    kafkaMessage('x', first + at),
   );
   return { messages, next: next + 10, end: LOG_ENDS, isOutside: false };
 }

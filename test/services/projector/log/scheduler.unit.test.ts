@@ -34,20 +34,18 @@ function build(share: number | null = null, lag = 10_000): Permits {
   return live(lag, scheduler.permits({ state: 'building', share }));
 }
 
-/** Writes a slice for some time. @returns the wait for its permit, and the permitted events. */
-async function write(
-  permits: Permits,
-  sliceMs = SLICE_MS,
-): Promise<{ waited: number; events: number }> {
+/** Writes a slice. @returns how long it waited for its permit, and the permitted events. */
+async function write(permits: Permits): Promise<{ waited: number; events: number }> {
   const began = now;
   const { events, end } = await permits.next(never);
   const waited = now - began;
-  now += sliceMs;
+  now += SLICE_MS;
   end();
   return { waited, events };
 }
 
-const mostEvents = async (permits: Permits) => (await write(permits, 0)).events;
+const waits = async (permits: Permits) => (await write(permits)).waited;
+const mostEvents = async (permits: Permits) => (await write(permits)).events;
 
 /** Asserts that a second slice begins only after the first has ended. */
 async function expectOneAtATime(one: Permits, other: Permits): Promise<void> {
@@ -67,7 +65,7 @@ describe('a building generation', () => {
   it('does not pause while others are idle', async () => {
     const permits = build();
     await write(permits);
-    expect((await write(permits)).waited).toBe(0);
+    expect(await waits(permits)).toBe(0);
   });
 
   it.each([
@@ -78,7 +76,7 @@ describe('a building generation', () => {
     const permits = build(share);
     await mostEvents(live());
     await write(permits);
-    const { waited } = await write(permits);
+    const waited = await waits(permits);
     expect(waited).toBeGreaterThanOrEqual(SLICE_MS * times);
     // It checks every 20 ms.
     expect(waited).toBeLessThan(SLICE_MS * times + 20);
@@ -92,10 +90,10 @@ describe('a building generation', () => {
   it('waits while others have a backlog, but not forever', async () => {
     const [one, other] = [live(60), live(60)];
     onSleep = () => now >= 200 && one.noteLag(0);
-    expect((await write(build())).waited).toBe(200);
+    expect(await waits(build())).toBe(200);
     onSleep = () => undefined;
     other.noteLag(1_000_000);
-    const { waited } = await write(build());
+    const waited = await waits(build());
     expect(waited).toBeGreaterThan(1_500);
     expect(waited).toBeLessThan(30_000);
   });
@@ -109,7 +107,7 @@ describe('a building generation', () => {
 
   it('does not wait once it has caught up', async () => {
     live(1_000_000);
-    expect((await write(build(1, 100))).waited).toBe(0);
+    expect(await waits(build(1, 100))).toBe(0);
   });
 
   it('gives up its permit when its consumer stops', async () => {

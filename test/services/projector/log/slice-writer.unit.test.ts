@@ -1,11 +1,12 @@
-import type { ClientSession } from 'mongodb';
 import { MongoServerError } from 'mongodb';
 import pino from 'pino';
 import { describe, expect, it } from 'vitest';
+import { reportTo } from '#projector/log/partition.ts';
 import { SliceWriter } from '#projector/log/slice-writer.ts';
-import type { LogMessage } from '#shared/kafka/message.ts';
+import { createMetrics } from '#projector/metrics.ts';
 import type { Claim } from '#shared/projection/slice/checkpoint.ts';
 import { systemClock } from '#shared/waiting.ts';
+import { kafkaMessage } from '#test/events.ts';
 
 const DUPLICATE = new MongoServerError({ message: 'E11000', code: 11000 });
 const OVERLOADED = new MongoServerError({
@@ -14,92 +15,74 @@ const OVERLOADED = new MongoServerError({
   errorLabels: ['SystemOverloadedError'],
 });
 
-const message = (offset: number) =>
-  ({
-    offset: String(offset),
-    timestamp: '0',
-    key: null,
-    value: Buffer.from('x'),
-    headers: {},
-  }) as LogMessage;
-const slice = (...offsets: number[]) => {
-  const next = (offsets.at(-1) ?? 0) + 1;
-  return { topic: 't', partition: 0, messages: offsets.map(message), next };
-};
-const CLAIM = {
-  id: 't/0',
-  owner: 'me',
-  session: {} as ClientSession,
-  position: 0,
-  lastMessage: null,
-} as Claim;
-
-/** A writer whose commits fail with `error`; `givenUp` has the offsets that became dead letters. */
-function makeWriter(error: Error, { givesUp = true, skipped = null as number | null } = {}) {
-  const givenUp: string[] = [];
-  const unused = async () => {
-    throw new Error('unused');
-  };
-  const writer = new SliceWriter({
-    limits: { events: 100, bytes: 1_000_000 },
-    clock: systemClock,
-    logger: pino({ level: 'silent' }),
-    report: {
-      lag: () => undefined,
-      bounds: () => undefined,
-      progress: () => undefined,
-      stopped: () => undefined,
-      failing: () => undefined,
-      transaction: () => undefined,
-      end: () => undefined,
-    },
-    store: {
-      claim: unused,
-      isHere: unused,
-      commit: async () => {
-        throw error;
-      },
-      giveUp: async (_claim, { messages }) =>
-        void givenUp.push(...messages.map(({ offset }) => offset)),
-      givesUp,
-      skippedTo: async () => skipped,
-    },
-  });
-  const attempts = async (times: number, ...offsets: number[]) => {
-    const outcomes: string[] = [];
-    for (let time = 0; time < times; time += 1)
-      outcomes.push(await writer.write(CLAIM, slice(...offsets)));
-    return outcomes;
-  };
-  return { attempts, givenUp };
+interface Case {
+  error: Error;
+  offsets?: number[];
+  store?: { givesUp?: boolean; skippedTo?: () => Promise<number> };
+  outcomes: string[];
+  /** The offsets that became dead letters. */
+  givenUp?: string[];
 }
 
+const failed = (times: number) => Array<string>(times).fill('failed');
+
 describe('a message whose transaction fails again and again', () => {
-  it('becomes a dead letter after three attempts alone, and another one behind a pause', async () => {
-    const { attempts, givenUp } = makeWriter(DUPLICATE);
-    expect(await attempts(4, 5)).toEqual(['failed', 'failed', 'suspect', 'suspect']);
-    expect(givenUp).toEqual([]);
-    expect(await attempts(1, 5)).toEqual(['written']);
-    expect(givenUp).toEqual(['5']);
-  });
-
-  it('is not suspected while it fails together with others', async () => {
-    const { attempts, givenUp } = makeWriter(DUPLICATE);
-    expect(await attempts(20, 5, 6)).not.toContain('suspect');
-    expect(givenUp).toEqual([]);
-  });
-
-  it('waits as long as MongoDB is overloaded', async () => {
-    const { attempts, givenUp } = makeWriter(OVERLOADED);
-    expect(new Set(await attempts(50, 5))).toEqual(new Set(['failed']));
-    expect(givenUp).toEqual([]);
-  });
-
-  it('waits for ever if it is of access, until an operator skips it', async () => {
-    const waiting = makeWriter(DUPLICATE, { givesUp: false });
-    expect(await waiting.attempts(50, 5)).not.toContain('written');
-    const skipped = makeWriter(DUPLICATE, { givesUp: false, skipped: 5 });
-    expect(await skipped.attempts(2, 5)).toEqual(['failed', 'written']);
-    expect(skipped.givenUp).toEqual(['5']);
+  it.each<[string, Case]>([
+    [
+      'becomes a dead letter after three attempts alone, and another one behind a pause',
+      {
+        error: DUPLICATE,
+        outcomes: [...failed(2), 'suspect', 'suspect', 'written'],
+        givenUp: ['5'],
+      },
+    ],
+    [
+      'is not suspected while it fails together with others',
+      { error: DUPLICATE, offsets: [5, 6], outcomes: failed(20) },
+    ],
+    ['waits as long as MongoDB is overloaded', { error: OVERLOADED, outcomes: failed(50) }],
+    [
+      'waits for ever if it is of access',
+      {
+        error: DUPLICATE,
+        store: { givesUp: false },
+        outcomes: [...failed(2), ...Array<string>(48).fill('suspect')],
+      },
+    ],
+    [
+      'becomes a dead letter, even if it is of access, once an operator skips it',
+      {
+        error: DUPLICATE,
+        store: { givesUp: false, skippedTo: () => Promise.resolve(5) },
+        outcomes: [...failed(1), 'written'],
+        givenUp: ['5'],
+      },
+    ],
+  ])('%s', async (_what, { error, offsets = [5], store, outcomes, givenUp = [] }) => {
+    const gone: string[] = [];
+    const unused = () => Promise.reject(new Error('unused'));
+    const writer = new SliceWriter({
+      limits: { events: 100, bytes: 1_000_000 },
+      clock: systemClock,
+      logger: pino({ level: 'silent' }),
+      report: reportTo(createMetrics(), { topic: 't', partition: 0, generation: 'g1' }),
+      store: {
+        claim: unused,
+        isHere: unused,
+        commit: () => Promise.reject(error),
+        giveUp: async (_claim, { messages }) =>
+          void gone.push(...messages.map(({ offset }) => offset)),
+        givesUp: true,
+        skippedTo: () => Promise.resolve(null),
+        ...store,
+      },
+    });
+    const messages = offsets.map((offset) => kafkaMessage('x', offset));
+    const slice = { topic: 't', partition: 0, messages, next: 7 };
+    for (const [at, outcome] of outcomes.entries()) {
+      expect([at, gone]).toEqual([at, []]);
+      expect([at, await writer.write({ position: 0 } as Claim, slice)]).toEqual([at, outcome]);
+    }
+    expect(gone).toEqual(givenUp);
   });
 });
