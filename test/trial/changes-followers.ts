@@ -4,86 +4,77 @@
  * answer.
  */
 import { deepStrictEqual } from 'node:assert/strict';
-import { setTimeout as sleep } from 'node:timers/promises';
+import { pause } from '#shared/waiting.ts';
 import type { ApiClient } from '#test/api-client.ts';
 import { Follower } from '#test/follower.ts';
 import type { Model } from '#test/model.ts';
 import { STREAM_STORES } from '#test/streams.ts';
+import { words } from '#test/words.ts';
 
-const WHOLE = '/api/changes?records=whole&page_size=3';
-
-const KINDS = [
-  'order',
-  'customer',
-  'review',
-  'campaign',
-  'coupon',
-  'category',
-  'product',
-  'option-group',
-];
+const KINDS = words('order customer review campaign coupon category product option-group');
 /** The model's name of the entity. */
 const entityOf = (kind: string) => kind.replace('-', '_');
 
 type Fields = Record<string, unknown>;
 
+/** Compares a follower's copy with the model. */
+interface Followed {
+  storeId: string;
+  feed: string;
+  follower: Follower;
+  copied: (follower: Follower) => unknown;
+  expected: (model: Model) => unknown;
+}
+
 export class ChangesFollowers {
-  readonly #ofKinds: { storeId: string; kind: string; follower: Follower }[];
-  readonly #ofStores: { storeId: string; follower: Follower }[];
+  readonly #followed: Followed[];
 
   constructor(api: ApiClient, tokens: ReadonlyMap<string, string>) {
-    const follow = (storeId: string, feed: string) =>
-      new Follower(
+    const follow = (
+      storeId: string,
+      feed: string,
+    ): Pick<Followed, 'storeId' | 'feed' | 'follower'> => {
+      const follower = new Follower(
         api,
         tokens.get(storeId) ?? '',
-        feed,
+        `${feed}page_size=3`,
         (record, { timezone_offset: offset }) => instants(record, offset) as Fields,
       );
-    this.#ofKinds = STREAM_STORES.flatMap((storeId) =>
-      KINDS.map((kind) => ({
-        storeId,
-        kind,
-        follower: follow(storeId, `/api/${kind}/changes?page_size=3`),
+      return { storeId, feed, follower };
+    };
+    this.#followed = STREAM_STORES.flatMap((storeId) => [
+      {
+        ...follow(storeId, '/api/changes?records=whole&'),
+        copied: answersFrom,
+        expected: (model) => answersOf(model, storeId),
+      },
+      ...KINDS.map((kind): Followed => ({
+        ...follow(storeId, `/api/${kind}/changes?`),
+        copied: (follower) => copyOf(follower, kind),
+        expected: (model) => inOrder(recordsIn(model, storeId, kind)),
       })),
-    );
-    this.#ofStores = STREAM_STORES.map((storeId) => ({
-      storeId,
-      follower: follow(storeId, WHOLE),
-    }));
+    ]);
   }
 
   /** Follows until the signal is aborted. */
   async followAlong(over: AbortSignal): Promise<void> {
-    while (!over.aborted) {
-      for (const { follower } of [...this.#ofStores, ...this.#ofKinds]) {
-        if (over.aborted) return;
-        await follower.follow();
-      }
-      await sleep(100);
-    }
+    do {
+      for (const { follower } of this.#followed) if (!over.aborted) await follower.follow();
+    } while (await pause(100, over));
   }
 
   /**
    * Follows to the end and compares. @returns the number of compared copies.
-   * @throws {AssertionError} at the first difference, with the store, the kind and both copies.
+   * @throws {AssertionError} at the first difference, with the store, the feed and both copies.
    */
   async compare(model: Model): Promise<number> {
-    for (const { storeId, kind, follower } of this.#ofKinds) {
+    for (const { storeId, feed, follower, copied, expected } of this.#followed) {
       await follower.follow();
-      const expected = instants(recordsIn(model, storeId, kind), model.offset(storeId)) as Fields[];
-      deepStrictEqual(
-        { storeId, kind, records: copyOf(follower, kind) },
-        { storeId, kind, records: inOrder(expected) },
-      );
+      const is = copied(follower);
+      const should = instants(expected(model), model.offset(storeId));
+      deepStrictEqual({ storeId, feed, copy: is }, { storeId, feed, copy: should });
     }
-    for (const { storeId, follower } of this.#ofStores) {
-      await follower.follow();
-      deepStrictEqual(
-        { storeId, ...answersFrom(follower) },
-        { storeId, ...(instants(answersOf(model, storeId), model.offset(storeId)) as object) },
-      );
-    }
-    return this.#ofKinds.length + this.#ofStores.length;
+    return this.#followed.length;
   }
 }
 
