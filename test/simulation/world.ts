@@ -145,23 +145,31 @@ class World implements WorldOfProjectors {
     await this.#calmDown();
   }
 
+  /** Does something later that no process does. */
+  #after(milliseconds: number, work: () => void): void {
+    this.scheduler.after(milliseconds, null, work);
+  }
+
   async #pass(milliseconds: number): Promise<void> {
     const until = this.scheduler.now + milliseconds;
     while (await this.scheduler.step(until)) if (this.#violation !== null) throw this.#violation;
   }
 
   /** The possible actions: weight, effect, and a partition if needed. */
-  readonly #actions: readonly [weight: number, act: (partition: number) => void][] = [
+  readonly #actions: readonly [
+    weight: number,
+    act: (partition: number, log: PartitionLog) => void,
+  ][] = [
     [40, () => this.#publish()],
     [6, () => this.#burst()],
-    [3, (partition) => this.#poison(partition)],
-    [4, (partition) => this.#leaveGap(partition)],
-    [3, (partition) => this.#transact(partition)],
+    [3, (...place) => this.#poison(...place)],
+    [4, (...place) => this.#leaveGap(...place)],
+    [3, (...place) => this.#transact(...place)],
     [2, (partition) => this.#unreadable(partition, 'malformed')],
     [1, (partition) => this.#unreadable(partition, 'corrupt')],
-    [2, (partition) => this.#deleteApplied(partition)],
-    [0.3, (partition) => this.#loseEnd(partition)],
-    [0.2, (partition) => this.#makeAnew(partition)],
+    [2, (...place) => this.#deleteApplied(...place)],
+    [0.3, (...place) => this.#loseEnd(...place)],
+    [0.2, (...place) => this.#makeAnew(...place)],
     [3, (partition) => this.#moveLeader(partition)],
     [2, (partition) => this.#loseLeader(partition)],
     [4, () => this.#kill()],
@@ -186,21 +194,20 @@ class World implements WorldOfProjectors {
   #act(): void {
     let at = this.random.next() * this.#actions.reduce((sum, [weight]) => sum + weight, 0);
     const chosen = this.#actions.find(([weight]) => (at -= weight) < 0);
-    chosen?.[1](this.random.below(this.logs.length));
+    const partition = this.random.below(this.logs.length);
+    chosen?.[1](partition, this.#logOf(partition));
   }
 
   #burst(): void {
     for (let count = 5 + this.random.below(30); count > 0; count -= 1) this.#publish();
   }
 
-  #poison(partition: number): void {
+  #poison(partition: number, log: PartitionLog): void {
     this.trace(`poison in ${partition}`);
-    const log = this.#logOf(partition);
     this.#noted(partition, log.append(this.#storeIn(partition), 'no event', this.scheduler.now));
   }
 
-  #leaveGap(partition: number): void {
-    const log = this.#logOf(partition);
+  #leaveGap(partition: number, log: PartitionLog): void {
     if (this.random.chance(0.5)) log.appendGap(1 + this.random.below(3));
     else {
       log.skipOffsets(1 + this.random.below(3));
@@ -217,7 +224,7 @@ class World implements WorldOfProjectors {
     this.trace(`a batch in ${partition} is ${reason} at ${entry.from}`);
     if (reason === 'corrupt') {
       const skip = () => this.#skips.set(`${partition}/${entry.from}`, entry.to);
-      this.scheduler.after(this.random.below(20_000), null, skip);
+      this.#after(this.random.below(20_000), skip);
     }
     this.#noted(partition, entry);
   }
@@ -272,16 +279,15 @@ class World implements WorldOfProjectors {
   }
 
   /** A transaction of some events; others publish after them until it ends. */
-  #transact(partition: number): void {
+  #transact(partition: number, log: PartitionLog): void {
     const { random } = this;
-    const log = this.#logOf(partition);
     if (log.isOpen) return;
     const entries = Array.from({ length: 1 + random.below(4) }, () =>
       this.#publish(this.#storeIn(partition)),
     );
     log.openTransaction(entries);
     const isAborted = random.chance(0.5);
-    this.scheduler.after(random.below(3_000), null, () => {
+    this.#after(random.below(3_000), () => {
       this.trace(`the transaction in ${partition} is ${isAborted ? 'aborted' : 'committed'}`);
       log.endTransaction(entries, isAborted);
       this.#wake();
@@ -298,7 +304,7 @@ class World implements WorldOfProjectors {
   }
 
   /** Retention deletes messages that every generation has applied. */
-  #deleteApplied(partition: number): void {
+  #deleteApplied(partition: number, log: PartitionLog): void {
     const positions = this.#generations.map((generation) =>
       this.#positionOf(this.#server.state, generation, partition),
     );
@@ -308,7 +314,7 @@ class World implements WorldOfProjectors {
     // The proof of a replaced log must stay: after its deletion no one can detect the replacement.
     if (to === 0 || this.#generations.length === 1 || this.#isOther(partition)) return;
     this.trace(`${partition} is deleted before ${to}`);
-    this.#logOf(partition).deleteBefore(to);
+    log.deleteBefore(to);
   }
 
   /** The log is another one than every generation has applied. */
@@ -329,8 +335,7 @@ class World implements WorldOfProjectors {
     );
   }
 
-  #loseEnd(partition: number): void {
-    const log = this.#logOf(partition);
+  #loseEnd(partition: number, log: PartitionLog): void {
     if (log.end - log.start < 4 || !this.#isApplied(partition)) return;
     // At least the last message: a lost end without one cannot be detected
     // (docs/decisions/0078-simulation.md).
@@ -347,8 +352,7 @@ class World implements WorldOfProjectors {
   }
 
   /** Recreates the topic with a shorter, equal or longer log. */
-  #makeAnew(partition: number): void {
-    const log = this.#logOf(partition);
+  #makeAnew(partition: number, log: PartitionLog): void {
     const { end } = log;
     if (!this.#isApplied(partition) || !log.entries.some(({ message }) => message !== null)) return;
     this.trace(`the topic of ${partition} is made again`);
@@ -372,7 +376,7 @@ class World implements WorldOfProjectors {
   #loseLeader(partition: number): void {
     this.trace(`${partition} has no leader`);
     this.leaders[partition] = null;
-    this.scheduler.after(this.random.below(20_000), null, () => {
+    this.#after(this.random.below(20_000), () => {
       this.leaders[partition] = this.random.below(2);
       this.#wake();
     });
@@ -401,7 +405,7 @@ class World implements WorldOfProjectors {
     this.trace(`${victim.name} is killed`);
     victim.state = 'killed';
     this.#projectors = this.#projectors.filter((one) => one !== victim);
-    this.#rebalanceAfter(SESSION_MS);
+    this.#after(SESSION_MS, () => this.#rebalance());
   }
 
   #freeze(): void {
@@ -409,7 +413,7 @@ class World implements WorldOfProjectors {
     if (victim === undefined) return;
     this.trace(`${victim.name} is frozen`);
     victim.state = 'frozen';
-    this.#rebalanceAfter(SESSION_MS);
+    this.#after(SESSION_MS, () => this.#rebalance());
   }
 
   #resume(): void {
@@ -418,7 +422,7 @@ class World implements WorldOfProjectors {
     this.trace(`${frozen.name} continues`);
     frozen.state = 'running';
     // It continues unaware until it receives the assignment.
-    this.#rebalanceAfter(this.random.below(300));
+    this.#after(this.random.below(300), () => this.#rebalance());
   }
 
   #leave(): void {
@@ -430,10 +434,6 @@ class World implements WorldOfProjectors {
     this.#heard.set(projector, Infinity);
     this.#projectors = this.#projectors.filter((one) => one !== projector);
     this.#rebalance();
-  }
-
-  #rebalanceAfter(milliseconds: number): void {
-    this.scheduler.after(milliseconds, null, () => this.#rebalance());
   }
 
   /**
@@ -495,15 +495,13 @@ class World implements WorldOfProjectors {
     for (let order = 1; order <= 5; order += 1)
       this.#publish(storeId, { entity: 'order', subject: `o${order}` });
     this.#publish(storeId, { entity: 'customer', subject: 'c1', isDeleted: true });
-    const after = (milliseconds: number, work: () => void) =>
-      this.scheduler.after(milliseconds, null, work);
-    after(50 + this.random.below(200), () => {
+    this.#after(50 + this.random.below(200), () => {
       if (this.#isCalm) return;
       this.#backUp();
       this.#kill();
-      after(SESSION_MS + 500, () => {
+      this.#after(SESSION_MS + 500, () => {
         this.#restore();
-        after(this.random.below(5), () => this.#erase());
+        this.#after(this.random.below(5), () => this.#erase());
       });
     });
   }
@@ -513,7 +511,7 @@ class World implements WorldOfProjectors {
    * database loses it.
    */
   #restoreBefore(state: State): void {
-    this.scheduler.after(this.random.below(20), null, () => {
+    this.#after(this.random.below(20), () => {
       for (const follower of this.#followers)
         while (!follower.poll(this.#server.state, this.#answering));
       this.#restore(state);

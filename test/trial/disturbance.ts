@@ -5,7 +5,7 @@
 import { type Chance, chanceOf } from '#local/simulator/random.ts';
 import { pause } from '#shared/waiting.ts';
 import { KILL_IN_TRANSACTION } from '#test/killed-in-transaction.ts';
-import { killAll, type ServiceProcess, startService } from '#test/service-process.ts';
+import { killAll, lastLines, type ServiceProcess, startService } from '#test/service-process.ts';
 import type { MongodbFaults } from './mongodb-faults.ts';
 import type { Tally } from './tally.ts';
 
@@ -82,8 +82,7 @@ export function startDisturbed(
       restart();
     },
     /** The last log lines, to find the cause of a difference. */
-    lastLines: () =>
-      projectors.flatMap(({ lines }) => lines.slice(-15).map((line) => JSON.stringify(line))),
+    lastLines: () => lastLines(projectors),
     stop: () => killAll(projectors),
   };
 }

@@ -21,7 +21,7 @@ import { caughtUp, erased, readModels } from '#test/read-models.ts';
 import { stream, STREAM_IDS, STREAM_STORES, type StreamEvent } from '#test/streams.ts';
 import { withAdmin } from '#test/topics.ts';
 import { runProcess } from '../services/admin/run-command.ts';
-import { ChangesFollowers } from './changes-followers.ts';
+import { startFollowers } from './changes-followers.ts';
 import { startDisturbed } from './disturbance.ts';
 import type { MongodbFaults } from './mongodb-faults.ts';
 import { poison } from './poison.ts';
@@ -50,7 +50,7 @@ export interface EpisodeOptions {
 interface Asked {
   service: RunningApp;
   tokens: ReadonlyMap<string, string>;
-  followers: ChangesFollowers;
+  followers: ReturnType<typeof startFollowers>;
 }
 
 /** Runs one episode and adds to the tally. @throws at the first difference. */
@@ -69,7 +69,7 @@ export async function playEpisode(options: EpisodeOptions, tally: Tally): Promis
   try {
     await episode.play();
   } catch (error) {
-    for (const line of projectors.lastLines()) options.say(line);
+    options.say(projectors.lastLines());
     throw error;
   } finally {
     await projectors.stop();
@@ -105,7 +105,7 @@ class Episode {
     await this.#caughtUp();
     await using service = await startApp({ ...config, logLevel: 'silent' });
     const tokens = await takeTokens(service.api, environment);
-    const asked = { service, tokens, followers: new ChangesFollowers(service.api, tokens) };
+    const asked = { service, tokens, followers: startFollowers(service.api, tokens) };
     // A busy machine runs at least one round, too.
     for (let round = 0; round < rounds && (round === 0 || !isOver()); round += 1)
       await this.#round(round, asked);
