@@ -5,7 +5,8 @@
 import { expect } from 'vitest';
 import { eventually } from '#test/eventually.ts';
 import { startRedisCluster } from '#test/redis-cluster.ts';
-import { type ServiceProcess, startService } from '#test/service-process.ts';
+import { killAll, listening, type ServiceProcess, startService } from '#test/service-process.ts';
+import { times } from '#test/times.ts';
 import { fetchToken, publishKeys, type PublishedKey } from '../../bench/query/tokens.ts';
 import { runJson } from '../../services/admin/run-command.ts';
 import { type Backend, startHaproxy } from '../servers/haproxy.ts';
@@ -14,17 +15,13 @@ import { startReplicaSet } from '../servers/replica-set.ts';
 import { startTrial } from '../trial.ts';
 import { type GivenKey, startIntegrations } from './integrations.ts';
 
-export const STORES = 200;
+const STORES = 200;
 const INTEGRATIONS = 50;
 const PARTITIONS = 6;
 const OF_EACH = 3;
 const EVENTS_PER_SECOND = 50;
 /** The values of production; other tests use longer or shorter ones. */
 const USUAL = { KAFKA_SESSION_TIMEOUT_MS: '', SHUTDOWN_DELAY_MS: '' };
-
-export interface QueryInstance extends Backend {
-  process: ServiceProcess;
-}
 
 export type Fleet = Awaited<ReturnType<typeof start>>;
 
@@ -68,29 +65,20 @@ async function start(settings: Record<string, string>, cleanup: AsyncDisposableS
     }),
   );
   const env = { ...trial.installation.env, ENVIRONMENTS: trial.disturbed };
-  const queries: QueryInstance[] = [];
+  const queries: (Backend & { process: ServiceProcess })[] = [];
   const projectors: ServiceProcess[] = [];
-  cleanup.defer(async () => {
-    for (const { process } of queries) process.kill('SIGKILL');
-    await Promise.all(queries.map(({ process }) => process.ended));
-  });
+  cleanup.defer(() => killAll(queries.map(({ process }) => process)));
 
   const addQuery = async () => {
     const process = startService('query', { ...env, ...settings });
-    const line = await process.logged(({ msg }) => msg === 'query service started');
-    const instance = { process, url: String(line['url']), operations: String(line['operations']) };
+    const instance = { process, ...(await listening(process)) };
     queries.push(instance);
-    await eventually('it is ready', () =>
-      fetch(`${instance.operations}/ready`).then(
-        ({ ok }) => ok,
-        () => false,
-      ),
-    );
+    await eventually('it is ready', async () => (await fetch(`${instance.operations}/ready`)).ok);
     await proxy.add(instance);
   };
   const addProjector = async () => {
     const joined = trial.start();
-    await joined.logged(({ msg }) => msg === 'projector started');
+    await listening(joined);
     projectors.push(joined);
   };
   /** Publishes keys, and gets a token for each once it is active. */
@@ -106,16 +94,14 @@ async function start(settings: Record<string, string>, cleanup: AsyncDisposableS
     }
     return given;
   };
-  const three = Array.from({ length: OF_EACH }, () => Promise.all([addProjector(), addQuery()]));
-  await Promise.all(three);
+  await Promise.all(times(OF_EACH, () => Promise.all([addProjector(), addQuery()])));
   // By then each store has events.
   await trial.untilAdvanced();
-  const keys = await giveKeys(Array.from({ length: INTEGRATIONS }, (_, index) => `s${index * 4}`));
+  const keys = await giveKeys(times(INTEGRATIONS, (index) => `s${index * 4}`));
   const integrations = startIntegrations(proxy.url, keys);
   cleanup.defer(() => integrations.stop());
   await integrations.everyoneIsAnswered();
   integrations.takeFailures();
-  integrations.takeLost();
   return {
     kafka,
     mongodb,
@@ -152,15 +138,15 @@ async function start(settings: Record<string, string>, cleanup: AsyncDisposableS
       await runJson(env, ['keys', 'revoke', clientId]);
     },
     /** The status of a list request at each query service. */
-    askEach: (token: string) =>
-      Promise.all(
-        queries.map(async ({ url }) => {
-          const headers = { authorization: `Bearer ${token}` };
-          const response = await fetch(`${url}/api/order/list?page_size=1`, { headers });
-          await response.arrayBuffer();
-          return response.status;
-        }),
-      ),
+    askEach: (token: string) => Promise.all(queries.map(({ url }) => statusOf(url, token))),
     close: () => cleanup.disposeAsync(),
   };
+}
+
+/** The status of a list request. */
+export async function statusOf(url: string, token: string): Promise<number> {
+  const headers = { authorization: `Bearer ${token}` };
+  const response = await fetch(`${url}/api/order/list?page_size=1`, { headers });
+  await response.arrayBuffer();
+  return response.status;
 }
