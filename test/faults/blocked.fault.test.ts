@@ -38,10 +38,8 @@ describe('two projectors of one partition on three brokers, whose owner is block
 
   /** The projector to which the partition was assigned last. */
   const owner = () => {
-    const gotItAt = ({ lines }: ServiceProcess) =>
-      Number(
-        lines.findLast((line) => isAssignment(line) && line['partitions'] !== '')?.['time'] ?? 0,
-      );
+    const isGain = (line: LogLine) => isAssignment(line) && String(line['partitions']) !== '';
+    const gotItAt = ({ lines }: ServiceProcess) => Number(lines.findLast(isGain)?.['time'] ?? 0);
     const [last] = projectors.toSorted((a, b) => gotItAt(b) - gotItAt(a));
     if (last === undefined || gotItAt(last) === 0) throw new Error('nobody has the partition');
     return last;
