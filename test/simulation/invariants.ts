@@ -38,23 +38,22 @@ interface Followed {
   model: Model;
 }
 
-export class Invariants {
+/** What is known of the logs. */
+interface Known {
   /** All messages that were ever published to a partition, even lost ones. */
-  readonly #history: (partition: number) => readonly Entry[];
-  readonly #partitionOf: (storeId: string) => number;
+  history: (partition: number) => readonly Entry[];
+  partitionOf: (storeId: string) => number;
   /** Whether an operator decided to skip the damaged batch at an offset. */
-  readonly #isSkipped: (partition: number, from: number) => boolean;
+  isSkipped: (partition: number, from: number) => boolean;
+}
+
+export class Invariants {
+  readonly #known: Known;
   /** By `<generation>/<partition>`. */
   readonly #followed = new Map<string, Followed>();
 
-  constructor(
-    history: (partition: number) => readonly Entry[],
-    partitionOf: (storeId: string) => number,
-    isSkipped: (partition: number, from: number) => boolean,
-  ) {
-    this.#history = history;
-    this.#partitionOf = partitionOf;
-    this.#isSkipped = isSkipped;
+  constructor(known: Known) {
+    this.#known = known;
   }
 
   /** Checks the changes of a commit. @throws {Violation} */
@@ -132,17 +131,17 @@ export class Invariants {
     const retries = retried.map(({ _id }) => _id).join();
     const isKnown = known !== undefined && known.position <= position && known.retries === retries;
     const { model, position: from } = isKnown ? known : { model: new Model(), position: 0 };
-    model.apply(this.#history(partition), from, position, isKnown ? [] : retried);
+    model.apply(this.#known.history(partition), from, position, isKnown ? [] : retried);
     this.#followed.set(key, { model, position, retries });
     const about = `${key} at ${position}`;
-    for (const { from: at, unreadable } of this.#history(partition)) {
+    for (const { from: at, unreadable } of this.#known.history(partition)) {
       if (unreadable === null || !isDamaged(unreadable) || at >= position) continue;
-      if (!this.#isSkipped(partition, at))
+      if (!this.#known.isSkipped(partition, at))
         throw new Violation(`${about}: it has passed the damaged batch at ${at}`);
     }
     const of = (collection: string) =>
       docsOf(state, generation, collection).filter(
-        (doc) => this.#partitionOf(String(doc['store_id'])) === partition,
+        (doc) => this.#known.partitionOf(String(doc['store_id'])) === partition,
       );
     const found = new Map<string, string>();
     for (const entity of ENTITIES) {

@@ -112,11 +112,11 @@ class World implements WorldOfProjectors {
     this.logs = Array.from({ length: partitions }, () => new PartitionLog(this.random));
     this.leaders = this.logs.map(() => 0);
     this.#history = this.logs.map(() => []);
-    this.#invariants = new Invariants(
-      (partition) => this.#history[partition] ?? [],
-      this.#partitionOf,
-      (partition, from) => this.#skips.has(`${partition}/${from}`),
-    );
+    this.#invariants = new Invariants({
+      history: (partition) => this.#history[partition] ?? [],
+      partitionOf: this.#partitionOf,
+      isSkipped: (partition, from) => this.#skips.has(`${partition}/${from}`),
+    });
     this.#followers = STORES.map(
       (storeId, index) => new Follower(`follower of ${storeId}`, storeId, 1 + index * 3),
     );
