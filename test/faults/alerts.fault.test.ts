@@ -77,7 +77,8 @@ describe.skipIf(program === null)('an alarm', () => {
     }
   }
 
-  it.each(DRILLS)('$name', async ({ name, alerts, cause, orders = 0, requests = 0 }) => {
+  it.each(DRILLS.map((drill) => [drill.name, drill] as const))('%s', async (name, drill) => {
+    const { alerts, cause, orders = 0, requests = 0 } = drill;
     let remedy: () => Promise<unknown> = async () => undefined;
     try {
       await untilQuiet();
