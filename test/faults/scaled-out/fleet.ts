@@ -23,26 +23,17 @@ const EVENTS_PER_SECOND = 50;
 /** The values of production; other tests use longer or shorter ones. */
 const USUAL = { KAFKA_SESSION_TIMEOUT_MS: '', SHUTDOWN_DELAY_MS: '' };
 
-export type Fleet = Awaited<ReturnType<typeof start>>;
+export type Fleet = Awaited<ReturnType<typeof startFleet>>;
 
 /**
  * Starts everything, and waits until every integration got an answer.
  * @param settings of the query services.
  */
 export async function startFleet(settings: Record<string, string>) {
-  const cleanup = new AsyncDisposableStack();
-  try {
-    return await start(settings, cleanup);
-  } catch (error) {
-    await cleanup.disposeAsync();
-    throw error;
-  }
-}
-
-async function start(settings: Record<string, string>, cleanup: AsyncDisposableStack) {
+  await using begun = new AsyncDisposableStack();
   const closed = async <T extends { close: () => Promise<void> }>(starting: Promise<T>) => {
     const started = await starting;
-    cleanup.defer(() => started.close());
+    begun.defer(() => started.close());
     return started;
   };
   // One by one: two cores start ten servers no faster in parallel.
@@ -65,9 +56,10 @@ async function start(settings: Record<string, string>, cleanup: AsyncDisposableS
     }),
   );
   const env = { ...trial.installation.env, ENVIRONMENTS: trial.disturbed };
+  /** The running ones, the oldest first. */
   const queries: (Backend & { process: ServiceProcess })[] = [];
   const projectors: ServiceProcess[] = [];
-  cleanup.defer(() => killAll(queries.map(({ process }) => process)));
+  begun.defer(() => killAll(queries.map(({ process }) => process)));
 
   const addQuery = async () => {
     const process = startService('query', { ...env, ...settings });
@@ -99,9 +91,10 @@ async function start(settings: Record<string, string>, cleanup: AsyncDisposableS
   await trial.untilAdvanced();
   const keys = await giveKeys(times(INTEGRATIONS, (index) => `s${index * 4}`));
   const integrations = startIntegrations(proxy.url, keys);
-  cleanup.defer(() => integrations.stop());
+  begun.defer(() => integrations.stop());
   await integrations.everyoneIsAnswered();
   integrations.takeFailures();
+  const running = begun.move();
   return {
     kafka,
     mongodb,
@@ -109,9 +102,6 @@ async function start(settings: Record<string, string>, cleanup: AsyncDisposableS
     trial,
     proxy,
     integrations,
-    /** The running query services, the oldest first. */
-    queries,
-    projectors,
     addQuery,
     addProjector,
     giveKeys,
@@ -139,7 +129,7 @@ async function start(settings: Record<string, string>, cleanup: AsyncDisposableS
     },
     /** The status of a list request at each query service. */
     askEach: (token: string) => Promise.all(queries.map(({ url }) => statusOf(url, token))),
-    close: () => cleanup.disposeAsync(),
+    close: () => running.disposeAsync(),
   };
 }
 
