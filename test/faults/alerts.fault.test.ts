@@ -6,9 +6,10 @@
 import { describe, it } from 'vitest';
 import { useMade } from '#test/hooks.ts';
 import { eventually } from '#test/eventually.ts';
+import { lastLines } from '#test/service-process.ts';
 import { findPrometheus } from '../deploy/prometheus/tools.ts';
 import { DRILLS } from './alerts/drills.ts';
-import { repeat, startWatched } from './alerts/watched.ts';
+import { repeat, startWatched, type Watched } from './alerts/watched.ts';
 import { note } from './results.ts';
 
 const program = await findPrometheus();
@@ -26,40 +27,48 @@ const QUIET_MS = 3_000;
 describe.skipIf(program === null)('an alarm', () => {
   const watched = useMade(() => startWatched(program ?? ''));
 
-  async function untilQuiet(since: number): Promise<number> {
-    let quietAt: number | null = null;
-    let last: string[] = [];
-    const isQuiet = async () => {
-      const { firing, pending } = await watched.prometheus.alerts();
-      last = [...firing, ...pending];
-      quietAt = last.length > 0 ? null : (quietAt ?? performance.now());
-      return quietAt !== null && performance.now() - quietAt > QUIET_MS;
+  /** Waits until the alerts are as wanted. Says at a failure which there are. */
+  async function untilAlerts(
+    what: string,
+    are: (alerts: Awaited<ReturnType<Watched['prometheus']['alerts']>>) => boolean,
+    limitMs: number,
+  ): Promise<void> {
+    let last = '';
+    const check = async () => {
+      const alerts = await watched.prometheus.alerts();
+      last = [...alerts.firing, ...alerts.pending].join(', ');
+      return are(alerts);
     };
-    await eventually('no alert fires', isQuiet, ENDS_MS).catch((error: unknown) => {
-      throw new Error(`${String(error)}; but: ${last.join(', ')}`);
-    });
-    return (quietAt ?? 0) - since;
-  }
-
-  async function untilFiring(wanted: readonly string[]): Promise<void> {
-    let last: string[] = [];
-    const areFiring = async () => {
-      const { firing } = await watched.prometheus.alerts();
-      last = [...firing];
-      return wanted.every((name) => firing.has(name));
-    };
-    await eventually(`${wanted.join(', ')} fire`, areFiring, FIRES_MS).catch((error: unknown) => {
-      throw new Error(`${String(error)}; but: ${last.join(', ')}`);
+    await eventually(what, check, limitMs).catch((error: unknown) => {
+      throw new Error(`${String(error)}; but: ${last}`);
     });
   }
 
-  /** Work in the background while something else is done. */
+  /** @returns when the last alert ended. */
+  async function untilQuiet(): Promise<number> {
+    let quietAt = Infinity;
+    await untilAlerts(
+      'no alert fires',
+      ({ firing, pending }) => {
+        const now = performance.now();
+        quietAt = firing.size + pending.size > 0 ? Infinity : Math.min(quietAt, now);
+        return now - quietAt > QUIET_MS;
+      },
+      ENDS_MS,
+    );
+    return quietAt;
+  }
+
+  /** Publishes and requests in the background while something else is done. */
   async function meanwhile<T>(
-    works: [() => Promise<unknown>, everyMs: number][],
+    { orders, requests }: Record<'orders' | 'requests', { count: number; everyMs: number }>,
     act: () => Promise<T>,
   ): Promise<T> {
     const over = new AbortController();
-    const running = works.map(([work, everyMs]) => repeat(work, everyMs, over.signal));
+    const running = [
+      repeat(() => watched.orders(orders.count), orders.everyMs, over.signal),
+      repeat(() => watched.requests(requests.count), requests.everyMs, over.signal),
+    ];
     try {
       return await act();
     } finally {
@@ -70,46 +79,38 @@ describe.skipIf(program === null)('an alarm', () => {
 
   it.each(DRILLS.map((drill) => [drill.name, drill] as const))('%s', async (name, drill) => {
     const { alerts, cause, orders = 0, requests = 0 } = drill;
-    const { projector, query } = watched;
     let remedy: () => Promise<unknown> = async () => undefined;
     try {
-      await untilQuiet(0);
+      await untilQuiet();
       remedy = await cause(watched);
-      const light = [orders, requests].map((count, index): [() => Promise<unknown>, number] => {
-        const work = index === 0 ? () => watched.orders(1) : () => watched.requests(1);
-        return [work, 1_000 / count];
-      });
       const began = performance.now();
-      await meanwhile(
-        light.filter(([, everyMs]) => Number.isFinite(everyMs)),
-        () => untilFiring(alerts),
-      );
-      const fired = performance.now() - began;
+      const light = {
+        orders: { count: Math.min(1, orders), everyMs: 1_000 / (orders || 1) },
+        requests: { count: Math.min(1, requests), everyMs: 1_000 / (requests || 1) },
+      };
+      const fire = () =>
+        untilAlerts(
+          `${alerts.join(', ')} fire`,
+          ({ firing }) => alerts.every((alert) => firing.has(alert)),
+          FIRES_MS,
+        );
+      await meanwhile(light, fire);
+      const fired = ((performance.now() - began) / 1_000).toFixed(1);
       await remedy();
       const remedied = performance.now();
       await watched.works();
       // What happened may be a small part of what a busy installation does.
-      const ordinary: [() => Promise<unknown>, number][] = [
-        [() => watched.orders(50), 50],
-        [() => watched.requests(20), 50],
-      ];
-      const ended = await meanwhile(ordinary, () => untilQuiet(remedied));
-      note({
-        fault: `alarm: ${name}: fires after ${(fired / 1_000).toFixed(1)} s`,
-        recoveriesMs: [ended],
-        boundMs: ENDS_MS,
-        events: 0,
-      });
+      const ordinary = {
+        orders: { count: 50, everyMs: 50 },
+        requests: { count: 20, everyMs: 50 },
+      };
+      const endedMs = (await meanwhile(ordinary, untilQuiet)) - remedied;
+      note(`alarm: ${name}: fires after ${fired} s`, [endedMs], ENDS_MS);
     } catch (error) {
-      const story = [projector, query].flatMap((one) =>
-        one
-          .lines()
-          .slice(-10)
-          .map((line) => JSON.stringify(line)),
-      );
+      const story = lastLines([watched.projector, watched.query]);
       // The next drill does not fail for what this one has left.
       for (const mend of [remedy, watched.recover]) await mend().catch(() => undefined);
-      throw new Error(`${String(error)}\n${story.join('\n')}`, { cause: error });
+      throw new Error(`${String(error)}\n${story}`, { cause: error });
     }
   });
 });

@@ -7,10 +7,12 @@ import { changesTopic } from '#shared/events/topics.ts';
 import { pause } from '#shared/waiting.ts';
 import { redisKeys } from '#shared/access/grants.ts';
 import { eventually } from '#test/eventually.ts';
+import { DEFAULT_TIMEOUTS } from '#test/patience.ts';
 import type { RedisProcess } from '#test/redis-process.ts';
 import { followsItsMaster } from '#test/redis-sentinels.ts';
+import { times } from '#test/times.ts';
 import { note } from './results.ts';
-import { type Fleet, startFleet } from './scaled-out/fleet.ts';
+import { type Fleet, startFleet, statusOf } from './scaled-out/fleet.ts';
 import type { GivenKey } from './scaled-out/integrations.ts';
 
 /** Far longer than any step takes on a busy machine. */
@@ -24,41 +26,34 @@ describe('three query services and three projectors under load, whose servers ar
   let fleet: Fleet;
   let tried: { stop: () => Promise<Map<number, number>> };
   beforeAll(async () => {
-    fleet = await startFleet({ MONGODB_READ_TIMEOUT_MS: '', REDIS_COMMAND_TIMEOUT_MS: '' });
+    fleet = await startFleet(DEFAULT_TIMEOUTS);
   }, LIMIT_MS);
   afterAll(async () => {
     await tried?.stop();
     await fleet?.close();
   }, LIMIT_MS);
 
-  /** Causes a fault, waits for recovery, and notes the clients' failures. @returns the failures. */
+  /** Causes a fault, waits for recovery, and notes the clients' failures. */
   const watch = async (what: string, act: () => Promise<void>) => {
     const { integrations, trial } = fleet;
     integrations.takeFailures();
-    integrations.takeLost();
     const [before, began] = [integrations.answered(), performance.now()];
     await act();
     const appliedMs = await trial.untilAdvanced();
     // Once when they noticed, and once after that.
     for (let time = 0; time < 2; time += 1) await integrations.everyoneIsAnswered();
     const failures = integrations.takeFailures().filter(({ ended }) => ended > began);
-    const lost = integrations.takeLost();
+    const lost = failures.filter(({ isLost }) => isLost).length;
     const kinds = Map.groupBy(failures, ({ what: kind }) => kind);
     const told = [...kinds].map(([kind, { length }]) => `${length} × ${kind}`).join(', ') || 'none';
-    const events = integrations.answered() - before;
     const lastMs = Math.max(0, ...failures.map(({ ended }) => ended - began));
-    note({
-      fault: `${what}: events are applied`,
-      recoveriesMs: [appliedMs],
-      boundMs: BOUND_MS,
-      events: 0,
-    });
-    note({
-      fault: `${what}: the last attempt that failed (${told}; ${lost} requests given up)`,
-      recoveriesMs: [lastMs],
-      boundMs: BOUND_MS,
-      events,
-    });
+    note(`${what}: events are applied`, [appliedMs], BOUND_MS);
+    note(
+      `${what}: the last attempt that failed (${told}; ${lost} requests given up)`,
+      [lastMs],
+      BOUND_MS,
+      integrations.answered() - before,
+    );
     return { appliedMs, lastMs, lost };
   };
   const kill = async (what: string, act: () => Promise<void>) => {
@@ -72,7 +67,7 @@ describe('three query services and three projectors under load, whose servers ar
   };
 
   it('have revoked keys', async () => {
-    const keys = await fleet.giveKeys(Array.from({ length: REVOKED }, (_, index) => `s${index}`));
+    const keys = await fleet.giveKeys(times(REVOKED, (index) => `s${index}`));
     for (const key of keys) await fleet.revoke(key);
     tried = tryAgainAndAgain(fleet.proxy.url, keys);
   });
@@ -161,10 +156,8 @@ function tryAgainAndAgain(
   const statuses = new Map<number, number>();
   const trying = keys.map(async ({ token }) => {
     while (await pause(TRIED_EVERY_MS, over.signal)) {
-      const headers = { authorization: `Bearer ${token}` };
-      const response = await fetch(`${url}/api/order/list?page_size=1`, { headers });
-      await response.arrayBuffer();
-      statuses.set(response.status, (statuses.get(response.status) ?? 0) + 1);
+      const status = await statusOf(url, token);
+      statuses.set(status, (statuses.get(status) ?? 0) + 1);
     }
   });
   return {

@@ -3,7 +3,7 @@ import { describe, it } from 'vitest';
 import { useMade } from '#test/hooks.ts';
 import { startTcpProxy } from '#test/tcp-proxy.ts';
 import { startKafkaCluster } from './servers/kafka-cluster.ts';
-import { startTrial } from './trial.ts';
+import { type Recovery, startTrial } from './trial.ts';
 
 /** The duration of a cut, silence or slowness: longer than the session timeout. */
 const FAULT_MS = 3_000;
@@ -29,19 +29,21 @@ describe('connections of the projector', () => {
   it('may be cut, slow, silent or half-open: everything is applied once', async () => {
     trial.start();
     await trial.untilAdvanced();
-    const rows: { fault: string; recoveriesMs: number[]; boundMs: number }[] = [];
+    const recoveries: Recovery[] = [];
     for (const [name, proxy] of [['Kafka', kafka.proxy] as const, ['MongoDB', mongodb] as const]) {
-      const row = (fault: string, recovery: number, boundMs: number) =>
-        rows.push({ fault: `${fault} ${name}`, recoveriesMs: [recovery], boundMs });
+      const recovered = async (what: string, boundMs = 10_000) => {
+        const recoveriesMs = [await trial.untilAdvanced()];
+        recoveries.push({ fault: `${what} ${name}`, recoveriesMs, boundMs });
+      };
 
       await proxy.cut();
       await sleep(FAULT_MS);
       await proxy.restore();
-      row('connections cut to', await trial.untilAdvanced(), 10_000);
+      await recovered('connections cut to');
 
       // It continues slowly meanwhile.
       proxy.slowDown(SLOW_MS);
-      row(`every answer ${SLOW_MS} ms later from`, await trial.untilAdvanced(), 10_000);
+      await recovered(`every answer ${SLOW_MS} ms later from`);
       await sleep(FAULT_MS);
       await trial.untilAdvanced();
       await proxy.restore();
@@ -49,13 +51,13 @@ describe('connections of the projector', () => {
       proxy.freeze();
       await sleep(FAULT_MS);
       await proxy.restore();
-      row('silence, then all at once from', await trial.untilAdvanced(), 10_000);
+      await recovered('silence, then all at once from');
 
       proxy.strand();
-      row('connections half-open to', await trial.untilAdvanced(), 30_000);
+      await recovered('connections half-open to', 30_000);
       // Connections that have been idle since then are dead, too.
-      row('the next events after half-open connections to', await trial.untilAdvanced(), 10_000);
+      await recovered('the next events after half-open connections to');
     }
-    await trial.conclude(rows);
+    await trial.conclude(recoveries);
   });
 });

@@ -1,6 +1,8 @@
 /**
  * An endless stream of events during a fault: every kind of change, of stores in every partition.
  */
+import type { EntityName } from '#shared/events/entities.ts';
+import { MINIMAL } from '#test/changes.ts';
 import type { StreamEvent } from '#test/streams.ts';
 
 /** Enough for each of two to six partitions. */
@@ -19,67 +21,54 @@ export function eventAt(index: number, stores = STORES): StreamEvent {
 
 function changeAt(index: number, stores: number): StreamEvent {
   const round = Math.floor(index / stores);
-  const base = { storeId: `s${index % stores}`, sequence: index, time: instant(index) };
-  const { entity, id, data } = stateAt(index, round);
-  const subject = entity === 'store' ? base.storeId : `${entity}-${id}`;
-  const isDeleted = entity !== 'store' && round % 29 === 28;
-  return { ...base, entity, subject, ...(isDeleted ? { action: 'deleted' as const } : { data }) };
+  const storeId = `s${index % stores}`;
+  const [entity, id, own = {}] = stateAt(index, round);
+  const place = {
+    entity,
+    storeId,
+    subject: entity === 'store' ? storeId : `${entity}-${id}`,
+    sequence: index,
+    time: instant(index),
+  };
+  if (entity !== 'store' && round % 29 === 28) return { ...place, action: 'deleted' };
+  const created = 'created_at' in MINIMAL[entity] ? { created_at: instant(round % ORDERS) } : {};
+  return { ...place, data: { ...MINIMAL[entity], ...created, ...own } };
 }
 
-function stateAt(index: number, round: number): { entity: string; id: number; data: object } {
-  const created_at = instant(round % ORDERS).toISOString();
+function stateAt(index: number, round: number): [entity: EntityName, id: number, data?: object] {
   const text = index.toString(36);
   switch (round % 16) {
-    case 0: {
-      const timezone_offset = OFFSETS[Math.floor(round / 800) % OFFSETS.length];
-      return {
-        entity: 'store',
-        id: 0,
-        data: { name: `Loja ${text}`, timezone_offset, created_at },
-      };
-    }
+    case 0:
+      return [
+        'store',
+        0,
+        { name: text, timezone_offset: OFFSETS[Math.floor(round / 800) % OFFSETS.length] },
+      ];
     case 1:
-    case 2: {
-      const id = (round * 7) % CUSTOMERS;
-      return {
-        entity: 'customer',
-        id,
-        data: { name: `Cliente ${id} ${text}`, phone: '11 9', created_at },
-      };
-    }
-    case 3: {
-      const data = { name: `Seção ${text}`, position: round % 5, active: round % 3 > 0 };
-      return { entity: 'category', id: round % 6, data };
-    }
+    case 2:
+      return ['customer', (round * 7) % CUSTOMERS, { name: `Cliente ${text}`, phone: '11 9' }];
+    case 3:
+      return ['category', round % 6, { name: text, position: round % 5, active: round % 3 > 0 }];
     case 4:
-    case 5: {
-      const data = {
-        name: `Prato ${text}`,
-        price: `${index % 90}.50`,
-        category_id: `category-${round % 6}`,
-        option_group_ids: [`option_group-${round % 4}`],
-        position: round % 9,
-        active: true,
-      };
-      return { entity: 'product', id: round % 30, data };
-    }
-    case 6: {
-      const options = [{ id: 'a', name: `Borda ${text}`, price: '5.00' }];
-      return {
-        entity: 'option_group',
-        id: round % 4,
-        data: { name: 'Extras', min: 0, max: 1, options },
-      };
-    }
-    case 7: {
-      const data = {
-        rating: 1 + (index % 5),
-        comment: text,
-        customer_id: 'customer-1',
-        created_at,
-      };
-      return { entity: 'review', id: round % 50, data };
-    }
+    case 5:
+      return [
+        'product',
+        round % 30,
+        {
+          name: text,
+          category_id: `category-${round % 6}`,
+          option_group_ids: [`option_group-${round % 4}`],
+          position: round % 9,
+        },
+      ];
+    case 6:
+      return ['option_group', round % 4, { name: text }];
+    case 7:
+      return ['review', round % 50, { rating: 1 + (index % 5), customer_id: 'customer-1' }];
+    case 8:
+      return ['campaign', round % 9, { name: text }];
+    case 9:
+      return ['coupon', round % 9, { code: text }];
     default: {
       const customer = { id: `customer-${(round * 7) % CUSTOMERS}`, name: 'Maria', phone: '11 9' };
       const data = {
@@ -87,9 +76,8 @@ function stateAt(index: number, round: number): { entity: string; id: number; da
         order_type: round % 3 === 0 ? 'takeout' : 'delivery',
         total: `${index}.00`,
         ...(round % 5 === 0 ? {} : { customer }),
-        created_at,
       };
-      return { entity: 'order', id: (round * 11) % ORDERS, data };
+      return ['order', (round * 11) % ORDERS, data];
     }
   }
 }

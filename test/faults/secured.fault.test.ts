@@ -3,8 +3,7 @@
  * each process and command as its user of deploy/privileges, from `prepare` to each recovery.
  * STACK_TOPOLOGY=cluster uses three brokers, three members and a cluster.
  */
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { newSigningKey } from '#shared/access/signing-key-set.ts';
@@ -14,7 +13,9 @@ import { documentedCommands } from './documented-commands.ts';
 import { orderMessage } from '#test/events.ts';
 import { eventually } from '#test/eventually.ts';
 import { PATIENCE } from '#test/patience.ts';
-import { type ServiceProcess, startService } from '#test/service-process.ts';
+import { useFolder } from '#test/folder.ts';
+import { killAll, listening, type ServiceProcess, startService } from '#test/service-process.ts';
+import { times } from '#test/times.ts';
 import {
   asDataUser,
   asKafkaUser,
@@ -22,7 +23,7 @@ import {
   type PrivilegedServers,
   startPrivilegedServers,
 } from '../secure-servers/privileges.ts';
-import { runCommand } from '../services/admin/run-command.ts';
+import { runJson } from '../services/admin/run-command.ts';
 
 const size = process.env['STACK_TOPOLOGY'] === 'cluster' ? 3 : 1;
 const ORDERS = 2;
@@ -33,15 +34,13 @@ interface Key {
 }
 
 describe(`a secured installation, set up only by the documents, on ${size === 1 ? 'single servers' : 'clusters'}`, () => {
-  let folder: string;
+  const folder = useFolder();
   let servers: PrivilegedServers;
   let common: Record<string, string>;
-  let projector: ServiceProcess | null = null;
-  let query: ServiceProcess | null = null;
+  const services = new Map<'projector' | 'query', ServiceProcess>();
   let url = '';
   const keys: Record<'s1' | 's2', Key> = { s1: noKey(), s2: noKey() };
   beforeAll(async () => {
-    folder = await mkdtemp(join(tmpdir(), 'store-data-secured-'));
     const redis = await debianRedis();
     if (typeof redis === 'string') process.stderr.write(`Redis runs without TLS: ${redis}\n`);
     const redisWithTls = typeof redis === 'string' ? undefined : redis;
@@ -55,9 +54,8 @@ describe(`a secured installation, set up only by the documents, on ${size === 1 
     };
   });
   afterAll(async () => {
-    await Promise.all([end('query'), end('projector')]);
+    await killAll([...services.values()]);
     await servers?.close();
-    await rm(folder, { recursive: true, force: true });
   });
 
   /** The settings of a process or command with its Kafka user. */
@@ -68,42 +66,29 @@ describe(`a secured installation, set up only by the documents, on ${size === 1 
     ...(user === 'store-data-publisher' ? {} : asDataUser('store-data-projector')),
   });
 
-  /** Runs a command as its user, with `--json` if the result is needed. */
-  async function run(user: KafkaUser, args: string[]): Promise<unknown> {
-    const { code, stdout, stderr } = await runCommand(settingsOf(user), [...args, '--json']);
-    if (code !== 0)
-      throw new Error(`store-data ${args.join(' ')} as ${user} ended with ${code}: ${stderr}`);
-    return JSON.parse(stdout) as unknown;
-  }
-  const operate = (args: string[]) => run('store-data-operator', args);
+  /** Runs a command as an operator. */
+  const operate = (command: string | readonly string[]) =>
+    runJson<unknown>(settingsOf('store-data-operator'), command);
 
-  async function startProjector(): Promise<void> {
-    projector = startService('projector', settingsOf('store-data-projector'));
-    await projector.logged((line) => 'operations' in line);
+  async function start(name: 'projector' | 'query', env: Record<string, string>) {
+    const service = startService(name, env);
+    services.set(name, service);
+    return listening(service);
   }
+  const startProjector = () => start('projector', settingsOf('store-data-projector'));
 
-  async function startQuery(): Promise<void> {
-    // The query service needs no Kafka user.
-    const { KAFKA_TLS: _tls, KAFKA_TLS_CA_FILE: _ca, ...others } = servers.env;
-    query = startService('query', { ...others, ...common, ...asDataUser('store-data-query') });
-    url = String((await query.logged((line) => 'operations' in line && 'url' in line))['url']);
+  async function endProjector(): Promise<void> {
+    const projector = services.get('projector');
+    projector?.kill('SIGTERM');
+    await projector?.ended;
   }
-
-  async function end(name: 'projector' | 'query'): Promise<void> {
-    const service = name === 'projector' ? projector : query;
-    service?.kill('SIGTERM');
-    await service?.ended;
-  }
-
-  const order = (storeId: string, id: number) => orderMessage(`o${id}`, { storeId }).value;
 
   async function eventsFile(stores: string[]): Promise<string> {
     const path = join(folder, 'events.ndjson');
-    const ids = Array.from({ length: ORDERS }, (_, id) => id);
-    await writeFile(
-      path,
-      stores.flatMap((store) => ids.map((id) => `${order(store, id)}\n`)).join(''),
+    const lines = stores.flatMap((storeId) =>
+      times(ORDERS, (id) => `${orderMessage(`o${id}`, { storeId }).value}\n`),
     );
+    await writeFile(path, lines.join(''));
     return path;
   }
 
@@ -112,10 +97,8 @@ describe(`a secured installation, set up only by the documents, on ${size === 1 
     const client = createApiClient(url);
     const asked = await client.askToken(client_id, client_secret);
     if (asked.status !== 200) return `no token: ${asked.status}`;
-    const { status, json } = await client.get(
-      '/api/order/list',
-      (asked.json as { access_token: string }).access_token,
-    );
+    const token = (asked.json as { access_token: string }).access_token;
+    const { status, json } = await client.get('/api/order/list', token);
     return status === 200 ? `${(json as { count: number }).count} orders` : `no list: ${status}`;
   }
   const ALL = `${ORDERS} orders`;
@@ -123,23 +106,22 @@ describe(`a secured installation, set up only by the documents, on ${size === 1 
     eventually(`a key is answered ${answer}`, async () => (await answers(key)) === answer);
 
   const untilApplied = () =>
-    eventually('the lag is 0', async () => ((await operate(['lag'])) as { lag: number }).lag === 0);
+    eventually('the lag is 0', async () => ((await operate('lag')) as { lag: number }).lag === 0);
 
   /** Asserts that each key has exactly its former rights. */
   async function expectRecovered(): Promise<void> {
     await untilAnswered(keys.s2, ALL);
     expect(await answers(keys.s1)).toBe('no token: 401');
-    const made = (await operate(
-      'keys create --store s2 --environment production --scopes order'.split(' '),
-    )) as Key;
+    const create = 'keys create --store s2 --environment production --scopes order';
+    const made = (await operate(create)) as Key;
     await untilAnswered(made, ALL);
-    expect(await operate(['stores', 'list'])).toMatchObject([
+    expect(await operate('stores list')).toMatchObject([
       { store_id: 's1', blocked: true },
       { store_id: 's2', quota: { requests: 777 } },
       { store_id: 's3', blocked: true },
     ]);
     // The erased store's record does not return.
-    expect(await operate(['verify', '--deep'])).toMatchObject({ differences: [], stores: 1 });
+    expect(await operate('verify --deep')).toMatchObject({ differences: [], stores: 1 });
   }
 
   it('answers after prepare, and supports what operators do', async () => {
@@ -151,12 +133,16 @@ describe(`a secured installation, set up only by the documents, on ${size === 1 
       const args = words.map(
         (word) => ({ 'events.ndjson': file, CLIENT_ID: keys.s1.client_id })[word] ?? word,
       );
-      const result = await run(remark as KafkaUser, args);
+      const result = await runJson<unknown>(settingsOf(remark as KafkaUser), args);
       switch (args.slice(0, 2).join(' ')) {
-        case 'prepare --partitions':
+        case 'prepare --partitions': {
           await startProjector();
-          await startQuery();
+          // The query service needs no Kafka user.
+          const { KAFKA_TLS: _tls, KAFKA_TLS_CA_FILE: _ca, ...others } = servers.env;
+          const env = { ...others, ...common, ...asDataUser('store-data-query') };
+          ({ url } = await start('query', env));
           break;
+        }
         case 'keys create':
           keys.s1 = result as Key;
           keys.s2 = (await operate(args.map((word) => (word === 's1' ? 's2' : word)))) as Key;
@@ -175,8 +161,8 @@ describe(`a secured installation, set up only by the documents, on ${size === 1 
           await untilAnswered(keys.s1, ALL);
       }
     }
-    await operate('quota set --store s2 --environment production --requests 777'.split(' '));
-    await operate('stores block s3 --environment production'.split(' '));
+    await operate('quota set --store s2 --environment production --requests 777');
+    await operate('stores block s3 --environment production');
     await expectRecovered();
   });
 
@@ -186,7 +172,7 @@ describe(`a secured installation, set up only by the documents, on ${size === 1 
   });
 
   it('recovers from the loss of MongoDB', async () => {
-    await end('projector');
+    await endProjector();
     await servers.lose('mongodb');
     await startProjector();
     for (const { args } of documentedCommands('recovery.md', 'MongoDB is lost')) {
@@ -202,12 +188,13 @@ describe(`a secured installation, set up only by the documents, on ${size === 1 
     for (const { args: words } of documentedCommands('recovery.md', 'Kafka is lost')) {
       const [command = ''] = words;
       if (command === 'prepare') {
-        await run('store-data-administrator', words);
-        await run('store-data-publisher', ['publish', file, '--environment', 'production']);
-        await end('projector');
+        await runJson(settingsOf('store-data-administrator'), words);
+        const publish = ['publish', file, '--environment', 'production'];
+        await runJson(settingsOf('store-data-publisher'), publish);
+        await endProjector();
         await startProjector();
       } else if (words.slice(0, 2).join(' ') === 'generations drop') {
-        const { generations } = (await operate(['generations', 'list'])) as {
+        const { generations } = (await operate('generations list')) as {
           generations: { number: number; state: string }[];
         };
         const kept = generations.find(({ state }) => state === 'kept')?.number;

@@ -16,12 +16,6 @@ const installation = useMade(() =>
   createInstallation({ settings: { KAFKA_BROKERS: kafka.brokers } }),
 );
 
-interface Shown {
-  get: () => Promise<{ values: { value: number }[] }>;
-}
-
-const valuesOf = async (metric: Shown) => (await metric.get()).values.map(({ value }) => value);
-
 it('an unreachable Kafka is reported by metrics, which keep the last known lag, and by one line a minute per failure', async () => {
   const lines: { msg: string }[] = [];
   const logger = pino({}, { write: (line) => lines.push(JSON.parse(line) as { msg: string }) });
@@ -33,32 +27,25 @@ it('an unreachable Kafka is reported by metrics, which keep the last known lag, 
     await kafka.proxy.restore();
     await projector.stop();
   });
-  const { kafkaConnected, lag, fetched } = projector.metrics;
-  const consumers = 2;
+  const valuesOf = async (name: 'kafkaConnected' | 'lag' | 'fetched') =>
+    (await projector.metrics[name].get()).values.map(({ value }) => value);
   const partitions = 4;
-  await eventually('all is known', async () => {
-    const [connected, lags] = await Promise.all([valuesOf(kafkaConnected), valuesOf(lag)]);
-    return (
-      connected.filter((value) => value === 1).length === consumers && lags.length === partitions
-    );
-  });
+  const is = (connected: number) => async () =>
+    (await valuesOf('kafkaConnected')).join() === [connected, connected].join();
+  await eventually('both consumers are connected', is(1));
+  await eventually('the lag is known', async () => (await valuesOf('lag')).length === partitions);
   const before = lines.length;
   await kafka.proxy.cut();
-  const are = (wanted: number) => async () =>
-    (await valuesOf(kafkaConnected)).every((value) => value === wanted);
-  await eventually('it is told', are(0));
+  await eventually('it is told', is(0));
   // Both consumers have looked for their coordinator at least once by now.
-  await eventually(
-    'they look for it',
-    () => lines.some(({ msg }) => msg === 'the coordinator of the group does not answer'),
-    120_000,
-  );
-  expect(await valuesOf(lag)).toHaveLength(partitions);
-  const last = await valuesOf(fetched);
-  expect(last).toHaveLength(consumers);
-  for (const seconds of last) expect(seconds).toBeLessThan(Date.now() / 1_000);
+  const silence = 'the coordinator of the group does not answer';
+  await eventually('they look for it', () => lines.some(({ msg }) => msg === silence));
+  expect(await valuesOf('lag')).toHaveLength(partitions);
+  const last = await valuesOf('fetched');
+  expect(last).toHaveLength(2);
+  expect(Math.max(...last)).toBeLessThan(Date.now() / 1_000);
   expect(lines.length - before).toBeLessThan(60);
   await kafka.proxy.restore();
-  await eventually('it is back', are(1));
-  expect(await valuesOf(lag)).toHaveLength(partitions);
+  await eventually('it is back', is(1));
+  expect(await valuesOf('lag')).toHaveLength(partitions);
 });

@@ -7,13 +7,22 @@ import { expect } from 'vitest';
 import type { Checkpoint } from '#shared/projection/slice/checkpoint.ts';
 import { changesTopic } from '#shared/events/topics.ts';
 import { CHECKPOINTS } from '#shared/read-models/collections.ts';
+import { pause } from '#shared/waiting.ts';
+import { eventually } from '#test/eventually.ts';
 import { createInstallation, type Installation } from '#test/installation.ts';
 import { startSilentProjector } from '#test/projectors.ts';
 import { caughtUp, dump, readModels } from '#test/read-models.ts';
-import { startKilledProjector, startService, type ServiceProcess } from '#test/service-process.ts';
+import {
+  lastLines,
+  type ServiceProcess,
+  startKilledProjector,
+  startService,
+} from '#test/service-process.ts';
+import { succeeds } from '#test/succeeds.ts';
+import { times } from '#test/times.ts';
 import { runCommand } from '../services/admin/run-command.ts';
 import { eventAt } from './load.ts';
-import { note, type Result } from './results.ts';
+import { note } from './results.ts';
 import { watchSlowness } from './slowness.ts';
 
 /**
@@ -32,29 +41,43 @@ export interface TrialOptions {
   stores?: number;
 }
 
+/** How soon events are applied again after a fault. */
+export interface Recovery {
+  fault: string;
+  recoveriesMs: number[];
+  boundMs: number;
+}
+
 export type Trial = Awaited<ReturnType<typeof startTrial>>;
+
+/** For a busy machine. */
+const CAUGHT_UP_LIMIT_MS = 240_000;
+/** Far above any bound, so that a missed bound still yields a figure. */
+const ADVANCE_LIMIT_MS = 45_000;
 
 /** Makes the installation and starts publishing. */
 export async function startTrial(options: TrialOptions = {}) {
-  const partitions = options.partitions ?? 3;
+  const { partitions = 3, settings, disturbedSettings, eventsPerSecond = 200, stores } = options;
   const installation = await createInstallation({
     environments: 2,
     partitions,
     settings: {
       KAFKA_SESSION_TIMEOUT_MS: String(SESSION_TIMEOUT_MS),
       PROJECTOR_SLICE_EVENTS: '100',
-      ...options.settings,
+      ...settings,
     },
   });
   const [disturbed = '', undisturbed = ''] = installation.config.environments;
   const services: ServiceProcess[] = [];
   const slowness = watchSlowness();
-  const flow = publishFlow(installation, options.eventsPerSecond ?? 200, options.stores);
-  const env = { ...installation.env, ENVIRONMENTS: disturbed, ...options.disturbedSettings };
+  const flow = publishFlow(installation, eventsPerSecond, stores);
+  const env = { ...installation.env, ENVIRONMENTS: disturbed, ...disturbedSettings };
   const noted = (service: ServiceProcess) => {
     services.push(service);
     return service;
   };
+  // A killed projector leaves open transactions, and MongoDB cannot drop such a database for a
+  // minute.
   const end = async () => {
     for (const service of services) {
       service.kill('SIGCONT');
@@ -62,33 +85,49 @@ export async function startTrial(options: TrialOptions = {}) {
     }
     await Promise.all(services.map(({ ended }) => ended));
   };
+  /** The positions of the partitions' checkpoints; 0 for a missing one. */
+  const positions = async () => {
+    const db = await readModels(installation, disturbed);
+    const topic = changesTopic(disturbed);
+    const stored = await db.collection<Checkpoint>(CHECKPOINTS).find({ topic }).toArray();
+    return times(partitions, (at) => stored.find((one) => one.partition === at)?.position ?? 0);
+  };
   return {
     installation,
     /** The environment with the disturbed projectors. */
     disturbed,
-    start: (settings: Record<string, string> = {}) =>
-      noted(startService('projector', { ...env, ...settings })),
+    start: (own: Record<string, string> = {}) =>
+      noted(startService('projector', { ...env, ...own })),
     /** Starts a projector that kills itself before it commits its n-th transaction. */
     startKilled: (transaction: number) => noted(startKilledProjector(env, transaction)),
     /**
      * Waits until each of the first partitions (all by default) advances.
      * @returns the milliseconds.
      */
-    untilAdvanced: (count = partitions) =>
-      untilAdvanced(installation, disturbed, count).catch((error: unknown) => {
-        const last = services
-          .slice(-3)
-          .map(({ lines }) => lines.slice(-10).map((line) => JSON.stringify(line)));
-        throw new Error([String(error), ...last.map((lines) => lines.join('\n'))].join('\n\n'));
-      }),
-    /** The positions of the partitions' checkpoints; 0 for a missing one. */
-    positions: () => positions(installation, disturbed, partitions),
+    async untilAdvanced(count = partitions) {
+      const began = performance.now();
+      let from: number[] | null = null;
+      const haveAdvanced = async () => {
+        // The database itself may be down.
+        const now = await positions().catch(() => null);
+        from ??= now;
+        return from?.slice(0, count).every((position, at) => (now?.[at] ?? 0) > position) === true;
+      };
+      try {
+        await eventually('every partition advances', haveAdvanced, ADVANCE_LIMIT_MS);
+      } catch (error) {
+        const story = `from ${String(from)}\n${lastLines(services.slice(-3))}`;
+        throw new Error(`${String(error)}, ${story}`, { cause: error });
+      }
+      return performance.now() - began;
+    },
+    positions,
     /**
      * Stops publishing, waits until everything is applied, and compares documents, counts, stamps,
      * trees, versions, and the log. Notes the figures and asserts their bounds, which are longer on
      * a busy machine.
      */
-    async conclude(results: Omit<Result, 'events'>[]) {
+    async conclude(recoveries: Recovery[]) {
       const events = await flow.end();
       const slower = slowness();
       await caughtUp(installation, disturbed, CAUGHT_UP_LIMIT_MS);
@@ -101,31 +140,20 @@ export async function startTrial(options: TrialOptions = {}) {
       } finally {
         await calm.stop();
       }
-      const [left, expected] = await Promise.all(
-        [disturbed, undisturbed].map(async (name) => dump(await readModels(installation, name))),
-      );
-      expect(Object.keys(expected?.['orders'] ?? {}).length).toBeGreaterThan(50);
-      for (const name of Object.keys(expected ?? {}))
-        expect(left?.[name], name).toEqual(expected?.[name]);
+      const left = await dump(await readModels(installation, disturbed));
+      const expected = await dump(await readModels(installation, undisturbed));
+      expect(expected['orders']?.length).toBeGreaterThan(50);
+      for (const name of Object.keys(expected)) expect(left[name], name).toEqual(expected[name]);
       const verified = await runCommand(installation.env, ['verify', '--deep', '-e', disturbed]);
-      expect(verified.stdout + (verified.code === 0 ? '' : verified.stderr)).toMatch(
-        /no differences/,
-      );
-      const bounded = results.map((result) => ({
-        ...result,
-        events,
-        boundMs: result.boundMs * slower,
-      }));
-      for (const result of bounded) note(result);
-      for (const { fault, recoveriesMs, boundMs } of bounded) {
-        expect(Math.max(...recoveriesMs), fault).toBeLessThan(boundMs);
-      }
+      expect(verified.stdout + verified.stderr).toMatch(/no differences/);
+      for (const { fault, recoveriesMs, boundMs } of recoveries)
+        note(fault, recoveriesMs, boundMs * slower, events);
+      for (const { fault, recoveriesMs, boundMs } of recoveries)
+        expect(Math.max(...recoveriesMs), fault).toBeLessThan(boundMs * slower);
     },
     async close() {
       slowness();
       await flow.end().catch(() => undefined);
-      // A killed projector leaves open transactions, and MongoDB cannot drop such a database for a
-      // minute.
       await end();
       await installation.close();
     },
@@ -133,33 +161,18 @@ export async function startTrial(options: TrialOptions = {}) {
 }
 
 /** Publishes the same events to both environments until `end`, which returns their number. */
-function publishFlow(
-  installation: Installation,
-  perSecond: number,
-  stores?: number,
-): { end: () => Promise<number> } {
+function publishFlow({ config, publish }: Installation, perSecond: number, stores?: number) {
   const batch = Math.ceil(perSecond / 10);
   const over = new AbortController();
   let published = 0;
   const flowing = (async () => {
-    while (!over.signal.aborted) {
-      const events = Array.from({ length: batch }, (_, index) =>
-        eventAt(published + index, stores),
-      );
-      for (const environment of installation.config.environments) {
-        // A source that loses its broker retries, and publishes some events twice.
-        while (
-          !(await installation.publish(events, environment).then(
-            () => true,
-            () => false,
-          ))
-        ) {
-          await sleep(100);
-        }
-      }
+    do {
+      const events = times(batch, (index) => eventAt(published + index, stores));
+      // A source that loses its broker retries, and publishes some events twice.
+      for (const environment of config.environments)
+        while (!(await succeeds(publish(events, environment)))) await sleep(100);
       published += batch;
-      await sleep(100);
-    }
+    } while (await pause(100, over.signal));
     return published;
   })();
   return {
@@ -168,49 +181,4 @@ function publishFlow(
       return flowing;
     },
   };
-}
-
-/** For a busy machine. */
-const CAUGHT_UP_LIMIT_MS = 240_000;
-/** Far above any bound, so that a missed bound still yields a figure. */
-const ADVANCE_LIMIT_MS = 45_000;
-
-async function untilAdvanced(
-  installation: Installation,
-  environment: string,
-  count: number,
-): Promise<number> {
-  const began = performance.now();
-  let from: number[] | null = null;
-  for (;;) {
-    // The database itself may be down.
-    const now = await positions(installation, environment, count).catch(() => null);
-    const waited = performance.now() - began;
-    if (
-      from !== null &&
-      now !== null &&
-      from.every((position, index) => (now[index] ?? 0) > position)
-    ) {
-      return waited;
-    }
-    from ??= now;
-    if (waited > ADVANCE_LIMIT_MS) {
-      throw new Error(
-        `not applied within ${ADVANCE_LIMIT_MS} ms: from ${from?.join()} to ${now?.join()}`,
-      );
-    }
-    await sleep(10);
-  }
-}
-
-async function positions(
-  installation: Installation,
-  environment: string,
-  count: number,
-): Promise<number[]> {
-  const topic = changesTopic(environment);
-  const db = await readModels(installation, environment).catch(() => null);
-  const stored = await db?.collection<Checkpoint>(CHECKPOINTS).find({ topic }).toArray();
-  const found = new Map(stored?.map(({ partition, position }) => [partition, position]));
-  return Array.from({ length: count }, (_, partition) => found.get(partition) ?? 0);
 }

@@ -79,6 +79,13 @@ export async function listening({ logged }: ServiceProcess): Promise<{
   return { url: String(url), operations: String(operations) };
 }
 
+/** The last log lines of services, to find the cause of a failure. */
+export function lastLines(services: readonly Pick<ServiceProcess, 'lines'>[], count = 12): string {
+  return services
+    .flatMap(({ lines }) => lines.slice(-count).map((line) => JSON.stringify(line).slice(0, 400)))
+    .join('\n');
+}
+
 /** Kills services at the end of a test. */
 export async function killAll(services: readonly ServiceProcess[]): Promise<void> {
   for (const service of services) service.kill('SIGKILL');

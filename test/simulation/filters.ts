@@ -59,13 +59,19 @@ const isSame = (a: Value, b: Value) =>
 const some = (value: Value, test: (item: Value) => boolean) =>
   Array.isArray(value) ? value.some(test) : test(value);
 
-const OPERATORS: Record<string, (value: Value, operand: Value) => boolean> = {
+type Operator = (value: Value, operand: Value) => boolean;
+/** @param holds of the order of a value and the bound. */
+const ordered =
+  (holds: (by: number) => boolean): Operator =>
+  (value, bound) =>
+    some(value, (item) => !isAbsent(item) && holds(compare(item, bound)));
+
+const OPERATORS: Record<string, Operator> = {
   $in: (value, list) => some(value, (item) => (list as Value[]).some((one) => isSame(item, one))),
   $nin: (value, list) => !(list as Value[]).some((one) => isSame(value, one)),
-  $gt: (value, bound) => some(value, (item) => !isAbsent(item) && compare(item, bound) > 0),
-  $gte: (value, bound) => some(value, (item) => !isAbsent(item) && compare(item, bound) >= 0),
-  $lt: (value, bound) => some(value, (item) => !isAbsent(item) && compare(item, bound) < 0),
-  $lte: (value, bound) => some(value, (item) => !isAbsent(item) && compare(item, bound) <= 0),
+  $gt: ordered((by) => by > 0),
+  $gte: ordered((by) => by >= 0),
+  $lt: ordered((by) => by < 0),
   $not: (value, operand) => !isPassing(value, operand),
 };
 
@@ -89,25 +95,29 @@ export function matches(doc: Doc, filter: object): boolean {
   });
 }
 
+const FUNCTIONS: Record<string, (operands: Value[]) => Value> = {
+  $add: (operands) => operands.reduce<number>((sum, one) => sum + Number(one), 0),
+  $concat: (operands) => operands.join(''),
+  $split: ([text, by]) => String(text).split(String(by)),
+  $arrayElemAt: ([list, at]) => (list as Value[])[Number(at)],
+};
+
 /** An aggregation expression, used in updates of texts. */
 export function evaluate(doc: Doc, expression: Value): Value {
   if (typeof expression === 'string' && expression.startsWith('$'))
     return valueAt(doc, expression.slice(1));
   if (!isPlain(expression)) return expression;
   const [[name, operand] = ['', undefined]] = Object.entries(expression);
-  const each = () => (operand as Value[]).map((item) => evaluate(doc, item));
   if (name === '$literal') return operand;
-  if (name === '$add') return each().reduce<number>((sum, item) => sum + Number(item), 0);
-  if (name === '$concat') return each().join('');
-  if (name === '$split') return String(each()[0]).split(String(each()[1]));
-  if (name === '$arrayElemAt') return (each()[0] as Value[])[Number(each()[1])];
   if (name === '$replaceOne') {
     const { input, find, replacement } = operand as Fields;
     return String(evaluate(doc, input)).replace(String(evaluate(doc, find)), () =>
       String(replacement),
     );
   }
-  throw new Error(`the simulated store does not know ${name}`);
+  const known = FUNCTIONS[name];
+  if (known === undefined) throw new Error(`the simulated store does not know ${name}`);
+  return known((operand as Value[]).map((item) => evaluate(doc, item)));
 }
 
 /** Applies an update to a document. @param isNew whether the update inserts it. */

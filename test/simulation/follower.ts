@@ -7,7 +7,7 @@ import type { EntityName } from '#shared/events/entities.ts';
 import { presentEpoch } from '#shared/read-models/feed-epochs.ts';
 import { encodeCursor, generationMark, readAfter, startAt } from '#query/feed/cursor.ts';
 import type { Doc } from './filters.ts';
-import type { State } from './store.ts';
+import { docsOf, type State } from './store.ts';
 
 const KINDS = Object.keys(COLLECTIONS) as EntityName[];
 
@@ -38,7 +38,7 @@ export class Follower {
     const after = readAfter(scope, this.#next);
     if (after === null) throw new Error(`${this.name}: its own cursor was refused`);
     const stamp = (state.get(`${database}/${STAMPS}`)?.get(this.storeId)?.doc ??
-      null) as unknown as Stamp | null;
+      null) as Stamp | null;
     const { lastDelivered, skipDeletionsUpTo } = startAt(after, mark, stamp);
     const changes = changesOf(state, database, this.storeId)
       .filter(
@@ -66,21 +66,17 @@ export class Follower {
 }
 
 function changesOf(state: State, database: string, storeId: string): Change[] {
-  const of = (name: string) =>
-    [...(state.get(`${database}/${name}`)?.values() ?? [])]
-      .map(({ doc }) => doc)
-      .filter((doc) => doc['store_id'] === storeId);
-  const position = (doc: Doc) => Number(doc['feed_position']);
-  const records = KINDS.flatMap((kind) =>
-    of(COLLECTIONS[kind]).map((doc) => ({
-      key: `${kind}/${doc._id}`,
-      position: position(doc),
-      sequence: Number(doc['sequence']),
-    })),
-  );
+  const of = (collection: string, keyOf: (doc: Doc) => string): Change[] =>
+    docsOf(state, database, collection)
+      .filter((doc) => doc['store_id'] === storeId)
+      .map((doc) => ({
+        key: keyOf(doc),
+        position: Number(doc['feed_position']),
+        sequence: collection === TOMBSTONES ? null : Number(doc['sequence']),
+      }));
   return [
-    ...records,
-    ...of(TOMBSTONES).map((doc) => ({ key: doc._id, position: position(doc), sequence: null })),
+    ...KINDS.flatMap((kind) => of(COLLECTIONS[kind], ({ _id }) => `${kind}/${_id}`)),
+    ...of(TOMBSTONES, ({ _id }) => _id),
   ];
 }
 

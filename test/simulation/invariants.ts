@@ -22,7 +22,7 @@ import type { Entry } from './log.ts';
 import { Model, type Retried } from './model.ts';
 import { RETRIES } from './operator.ts';
 import { TOPIC } from './projector.ts';
-import { readerOf, type Session, type State } from './store.ts';
+import { docsOf, readerOf, type Session, type State } from './store.ts';
 
 /** The customers' names in orders and reviews of the world. */
 export const NAME = 'Zoë';
@@ -38,23 +38,22 @@ interface Followed {
   model: Model;
 }
 
-export class Invariants {
+/** What is known of the logs. */
+interface Known {
   /** All messages that were ever published to a partition, even lost ones. */
-  readonly #history: (partition: number) => readonly Entry[];
-  readonly #partitionOf: (storeId: string) => number;
+  history: (partition: number) => readonly Entry[];
+  partitionOf: (storeId: string) => number;
   /** Whether an operator decided to skip the damaged batch at an offset. */
-  readonly #isSkipped: (partition: number, from: number) => boolean;
+  isSkipped: (partition: number, from: number) => boolean;
+}
+
+export class Invariants {
+  readonly #known: Known;
   /** By `<generation>/<partition>`. */
   readonly #followed = new Map<string, Followed>();
 
-  constructor(
-    history: (partition: number) => readonly Entry[],
-    partitionOf: (storeId: string) => number,
-    isSkipped: (partition: number, from: number) => boolean,
-  ) {
-    this.#history = history;
-    this.#partitionOf = partitionOf;
-    this.#isSkipped = isSkipped;
+  constructor(known: Known) {
+    this.#known = known;
   }
 
   /** Checks the changes of a commit. @throws {Violation} */
@@ -64,82 +63,62 @@ export class Invariants {
     session: Session['id'] | null,
     ended: ReadonlySet<string>,
   ): void {
-    for (const [name, documents] of after) {
-      const [generation = '', collection] = name.split('/');
-      if (collection !== CHECKPOINTS || documents === before.get(name)) continue;
+    const changed = [...after].flatMap(([name, documents]) => {
+      const [generation = '', collection = ''] = name.split('/');
+      const former = before.get(name);
+      return documents === former ? [] : [{ name, generation, collection, documents, former }];
+    });
+    for (const { name, generation, collection, documents, former } of changed) {
       for (const [id, { doc }] of documents) {
-        const was = before.get(name)?.get(id)?.doc['position'];
-        if (doc['position'] === was) continue;
-        const owner = doc['session'] as Session['id'];
-        if (was !== undefined && owner.id !== session?.id)
+        const was = former?.get(id)?.doc['position'];
+        if (collection === STAMPS && Number(doc['position'] ?? 0) < Number(was ?? 0))
+          throw new Violation(`${name}/${id}: its position went back`);
+        if (collection !== CHECKPOINTS || doc['position'] === was) continue;
+        if (was !== undefined && idOf(doc) !== session?.id)
           throw new Violation(
             `${name}/${id}: it was moved by ${session?.id ?? 'nobody'}, not by its owner`,
           );
-        if (!ended.has(`${generation}/${String(doc['partition'])}`)) {
-          this.#checkPartition(
-            after,
-            generation,
-            Number(doc['partition']),
-            Number(doc['position']),
-          );
-        }
+        this.#checkCheckpoint(after, generation, doc, ended);
       }
     }
-    this.#checkSession(before, after, session);
-    for (const [name, documents] of after) {
-      const [generation = '', collection] = name.split('/');
-      if (collection === RETRIES && documents !== before.get(name))
-        this.checkAll(after, generation, ended);
-    }
-    for (const [name, documents] of after) {
-      if (documents === before.get(name) || !name.endsWith(`/${STAMPS}`)) continue;
-      for (const [id, { doc }] of documents) {
-        const was = Number(before.get(name)?.get(id)?.doc['position'] ?? 0);
-        if (Number(doc['position'] ?? 0) < was)
-          throw new Violation(`${name}/${id}: its position went back`);
-      }
-    }
-  }
-
-  /**
-   * A transaction runs in a session that a checkpoint names, or a claim could not end it: but for
-   * the operator's.
-   */
-  #checkSession(before: State, after: State, session: Session['id'] | null): void {
-    const changed = [...after]
-      .filter(([name, documents]) => documents !== before.get(name))
-      .map(([name]) => name);
-    if (session === null || changed.some((name) => name.endsWith(`/${RETRIES}`))) return;
-    for (const generation of new Set(changed.map((name) => name.slice(0, name.indexOf('/'))))) {
-      const checkpoints = [...(after.get(`${generation}/${CHECKPOINTS}`)?.values() ?? [])];
-      if (checkpoints.some(({ doc }) => (doc['session'] as Session['id']).id === session.id))
-        continue;
-      throw new Violation(
-        `${generation}: it was written in ${session.id}, a session that no checkpoint names`,
-      );
+    const retried = changed.filter(({ collection }) => collection === RETRIES);
+    for (const { generation } of retried) this.checkAll(after, generation, ended);
+    // A transaction runs in a session that a checkpoint names, or a claim could not end it: but for
+    // the operator's.
+    if (session === null || retried.length > 0) return;
+    for (const generation of new Set(changed.map((one) => one.generation))) {
+      if (!docsOf(after, generation, CHECKPOINTS).some((doc) => idOf(doc) === session.id))
+        throw new Violation(
+          `${generation}: it was written in ${session.id}, a session that no checkpoint names`,
+        );
     }
   }
 
   /** Checks all of a generation. @throws {Violation} */
   checkAll(state: State, generation: string, ended: ReadonlySet<string>): void {
-    for (const { doc } of state.get(`${generation}/${CHECKPOINTS}`)?.values() ?? []) {
-      if (ended.has(`${generation}/${String(doc['partition'])}`)) continue;
-      this.#checkPartition(state, generation, Number(doc['partition']), Number(doc['position']));
-    }
+    for (const doc of docsOf(state, generation, CHECKPOINTS))
+      this.#checkCheckpoint(state, generation, doc, ended);
+  }
+
+  #checkCheckpoint(
+    state: State,
+    generation: string,
+    { partition, position }: Doc,
+    ended: ReadonlySet<string>,
+  ): void {
+    if (!ended.has(`${generation}/${String(partition)}`))
+      this.#checkPartition(state, generation, Number(partition), Number(position));
   }
 
   /** Checks every node of every rank tree. @throws {Violation} */
   async checkTrees(state: State, generation: string): Promise<void> {
     const db = readerOf(state, generation) as unknown as Db;
-    for (const { doc } of state.get(`${generation}/${STAMPS}`)?.values() ?? []) {
+    for (const doc of docsOf(state, generation, STAMPS)) {
       for (const tree of Object.values(RANK_TREES)) {
         const transaction = { db, session: {} as ClientSession, tree, storeId: doc._id };
-        await verifyTree(transaction, doc as unknown as Stamp, (what, stored, counted) => {
-          if (stored === counted) return;
-          throw new Violation(
-            `${generation}: ${what} of the tree ${tree.name} of ${doc._id} is ${stored}, not ${counted}`,
-          );
-        });
+        await verifyTree(transaction, doc as unknown as Stamp, (what, stored, counted) =>
+          same(`${generation}: ${what} of the tree ${tree.name} of ${doc._id}`, stored, counted),
+        );
       }
     }
   }
@@ -152,19 +131,18 @@ export class Invariants {
     const retries = retried.map(({ _id }) => _id).join();
     const isKnown = known !== undefined && known.position <= position && known.retries === retries;
     const { model, position: from } = isKnown ? known : { model: new Model(), position: 0 };
-    model.apply(this.#history(partition), from, position, isKnown ? [] : retried);
+    model.apply(this.#known.history(partition), from, position, isKnown ? [] : retried);
     this.#followed.set(key, { model, position, retries });
     const about = `${key} at ${position}`;
-    for (const { from: at, unreadable } of this.#history(partition)) {
+    for (const { from: at, unreadable } of this.#known.history(partition)) {
       if (unreadable === null || !isDamaged(unreadable) || at >= position) continue;
-      if (!this.#isSkipped(partition, at))
+      if (!this.#known.isSkipped(partition, at))
         throw new Violation(`${about}: it has passed the damaged batch at ${at}`);
     }
-    const isOurs = (doc: Doc) => this.#partitionOf(String(doc['store_id'])) === partition;
     const of = (collection: string) =>
-      [...(state.get(`${generation}/${collection}`)?.values() ?? [])]
-        .map(({ doc }) => doc)
-        .filter(isOurs);
+      docsOf(state, generation, collection).filter(
+        (doc) => this.#known.partitionOf(String(doc['store_id'])) === partition,
+      );
     const found = new Map<string, string>();
     for (const entity of ENTITIES) {
       for (const doc of of(COLLECTIONS[entity]))
@@ -174,117 +152,96 @@ export class Invariants {
       if (found.has(doc._id)) throw new Violation(`${about}: ${doc._id} is stored and deleted`);
       found.set(doc._id, `${String(doc['sequence'])} deleted`);
     }
-    for (const [id, { sequence, isDeleted }] of model.records) {
-      const expected = isDeleted ? `${sequence} deleted` : String(sequence);
-      if (found.get(id) !== expected)
-        throw new Violation(`${about}: ${id} is ${found.get(id) ?? 'missing'}, not ${expected}`);
-    }
-    if (found.size !== model.records.size)
-      throw new Violation(`${about}: there are ${found.size} records, not ${model.records.size}`);
-    this.#checkStamps(of(STAMPS), of, model, about);
-    const letters = [...(state.get(`${generation}/${DEAD_LETTERS}`)?.values() ?? [])].filter(
-      ({ doc }) => doc['topic'] === TOPIC && doc['partition'] === partition,
+    for (const [id, { sequence, isDeleted }] of model.records)
+      same(`${about}: ${id}`, found.get(id), isDeleted ? `${sequence} deleted` : String(sequence));
+    same(`${about}: the number of records`, found.size, model.records.size);
+    for (const stamp of of(STAMPS)) checkStore(stamp as unknown as Stamp, of, model, about);
+    const letters = docsOf(state, generation, DEAD_LETTERS).filter(
+      (doc) => doc['topic'] === TOPIC && doc['partition'] === partition,
     );
-    if (letters.length !== model.letters)
-      throw new Violation(`${about}: ${letters.length} dead letters, not ${model.letters}`);
-  }
-
-  #checkStamps(
-    stamps: readonly Doc[],
-    of: (collection: string) => Doc[],
-    model: Model,
-    about: string,
-  ): void {
-    const erasures = of(ERASURES);
-    const categories = (docs: readonly Doc[], products: (doc: Doc) => number) => {
-      const counts: Record<string, number> = {};
-      for (const doc of docs)
-        counts[String(doc['category_id'])] =
-          (counts[String(doc['category_id'])] ?? 0) + products(doc);
-      return textOf(counts);
-    };
-    for (const stamp of stamps as unknown as readonly Stamp[]) {
-      const storeId = stamp._id;
-      const positions = new Set<unknown>();
-      for (const entity of ENTITIES) {
-        const effects = model.effects.get(`${storeId}/${entity}`) ?? 0;
-        if ((stamp[entity] ?? 0) !== effects) {
-          throw new Violation(
-            `${about}: ${effects} events of ${storeId}/${entity} took effect, its stamp says ${stamp[entity] ?? 0}`,
-          );
-        }
-        const docs = of(COLLECTIONS[entity]).filter((doc) => doc['store_id'] === storeId);
-        if ((stamp.counts?.[entity] ?? 0) !== docs.length) {
-          throw new Violation(
-            `${about}: ${storeId} has ${docs.length} of ${entity}, its stamp says ${stamp.counts?.[entity] ?? 0}`,
-          );
-        }
-        for (const doc of docs) {
-          const customer = model.records.get(`customer/${storeId}/${String(doc['customer_id'])}`);
-          const erasure = erasures.find(
-            ({ _id }) => _id === `${storeId}/${String(doc['customer_id'])}`,
-          );
-          const isMasked = Number(doc['feed_position']) <= Number(erasure?.['position'] ?? 0);
-          if (customer?.isDeleted === true && !isMasked && String(doc['summary']).includes(NAME)) {
-            throw new Violation(`${about}: ${doc._id} shows a customer who was deleted`);
-          }
-          const position = doc['feed_position'];
-          if (Number(position) > (stamp.positions?.[entity] ?? 0))
-            throw new Violation(`${about}: ${doc._id} is ahead of the ${entity}s of its store`);
-          if (positions.has(position))
-            throw new Violation(
-              `${about}: position ${String(position)} of ${storeId} was given twice`,
-            );
-          if (Number(position) > (stamp.position ?? 0))
-            throw new Violation(`${about}: ${doc._id} is ahead of its store`);
-          positions.add(position);
-        }
-        this.#checkTrees(stamp, entity, docs, about);
-      }
-      const ofStore = (doc: Doc) => doc['store_id'] === storeId;
-      const counted = of(CATEGORY_PRODUCTS)
-        .filter(ofStore)
-        .map((doc) => ({ ...doc, category_id: doc._id.slice(storeId.length + 1) }));
-      const [stored, expected] = [
-        categories(counted, (doc) => Number(doc['products'])),
-        categories(of(COLLECTIONS.product).filter(ofStore), () => 1),
-      ];
-      if (stored !== expected) {
-        throw new Violation(
-          `${about}: the categories of ${storeId} have ${stored} products, not ${expected}`,
-        );
-      }
-    }
-  }
-
-  #checkTrees(stamp: Stamp, entity: EntityName, docs: readonly Doc[], about: string): void {
-    for (const { name } of Object.values(RANK_TREES).filter((tree) => tree.entity === entity)) {
-      const counts: Record<string, number> = {};
-      for (const { tree, facet } of docs.flatMap((doc) => rankEntries(entity, doc))) {
-        if (tree === name) counts[facet] = (counts[facet] ?? 0) + 1;
-      }
-      const stored = textOf(stamp.ranks?.[name]?.counts ?? {});
-      const expected = textOf(counts);
-      if (stored !== expected) {
-        throw new Violation(
-          `${about}: the tree ${name} of ${stamp._id} counts ${stored}, not ${expected}`,
-        );
-      }
-    }
+    same(`${about}: the number of dead letters`, letters.length, model.letters);
   }
 }
 
+/** Checks what is stored of a store. @param of has the documents of a collection. */
+function checkStore(
+  stamp: Stamp,
+  of: (collection: string) => Doc[],
+  model: Model,
+  about: string,
+): void {
+  const storeId = stamp._id;
+  const ofStore = (collection: string) =>
+    of(collection).filter((doc) => doc['store_id'] === storeId);
+  const erasures = new Map(of(ERASURES).map((doc) => [doc._id, Number(doc['position'])]));
+  const positions = new Set<number>();
+  for (const entity of ENTITIES) {
+    const effects = model.effects.get(`${storeId}/${entity}`) ?? 0;
+    const docs = ofStore(COLLECTIONS[entity]);
+    same(`${about}: the events of ${storeId}/${entity}`, stamp[entity] ?? 0, effects);
+    same(`${about}: the ${entity}s of ${storeId}`, stamp.counts?.[entity] ?? 0, docs.length);
+    for (const doc of docs) {
+      const customer = `${storeId}/${String(doc['customer_id'])}`;
+      const position = Number(doc['feed_position']);
+      const isDeleted = model.records.get(`customer/${customer}`)?.isDeleted === true;
+      const isMasked = position <= (erasures.get(customer) ?? 0);
+      if (isDeleted && !isMasked && String(doc['summary']).includes(NAME))
+        throw new Violation(`${about}: ${doc._id} shows a customer who was deleted`);
+      if (positions.has(position))
+        throw new Violation(`${about}: position ${position} of ${storeId} was given twice`);
+      if (position > Math.min(stamp.positions?.[entity] ?? 0, stamp.position ?? 0))
+        throw new Violation(`${about}: ${doc._id} is ahead of its store`);
+      positions.add(position);
+    }
+    const ranks = docs.flatMap((doc) => rankEntries(entity, doc));
+    for (const { name } of Object.values(RANK_TREES).filter((tree) => tree.entity === entity)) {
+      const facets = ranks.filter(({ tree }) => tree === name).map(({ facet }) => facet);
+      same(
+        `${about}: the tree ${name} of ${storeId}`,
+        textOf(Object.entries(stamp.ranks?.[name]?.counts ?? {})),
+        textOf(countsOf(facets)),
+      );
+    }
+  }
+  same(
+    `${about}: the products of the categories of ${storeId}`,
+    textOf(
+      ofStore(CATEGORY_PRODUCTS).map(({ _id, products }) => [
+        _id.slice(storeId.length + 1),
+        Number(products),
+      ]),
+    ),
+    textOf(countsOf(ofStore(COLLECTIONS.product).map(({ category_id: id }) => String(id)))),
+  );
+}
+
+/** @throws {Violation} if they differ. */
+function same(what: string, stored: unknown, expected: unknown): void {
+  if (stored !== expected)
+    throw new Violation(`${what}: ${String(stored)}, not ${String(expected)}`);
+}
+
+/** The session that a checkpoint names. */
+function idOf(checkpoint: Doc): string {
+  return (checkpoint['session'] as Session['id']).id;
+}
+
 function retriedIn(state: State, generation: string, partition: number): Retried[] {
-  return [...(state.get(`${generation}/${RETRIES}`)?.values() ?? [])]
-    .map(({ doc }) => doc as unknown as Retried & { partition: number })
+  return docsOf(state, generation, RETRIES)
+    .map((doc) => doc as unknown as Retried & { partition: number })
     .filter((retried) => retried.partition === partition)
     .sort((a, b) => a.position - b.position);
 }
 
-/** Nonzero counts, in the order of facets. */
-function textOf(counts: Partial<Record<string, number>>): string {
-  const facets = Object.keys(counts)
+function countsOf(names: readonly string[]): [name: string, count: number][] {
+  return [...Map.groupBy(names, (name) => name)].map(([name, { length }]) => [name, length]);
+}
+
+/** Nonzero counts, in the order of names. */
+function textOf(counts: readonly (readonly [name: string, count?: number])[]): string {
+  return counts
+    .filter(([, count]) => count !== 0)
+    .map(([name, count]) => `${name} ${count}`)
     .toSorted()
-    .filter((facet) => counts[facet] !== 0);
-  return facets.map((facet) => `${facet} ${counts[facet]}`).join(', ');
+    .join();
 }

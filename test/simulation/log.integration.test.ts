@@ -2,7 +2,6 @@
  * The log in memory behaves like Kafka: the same cases for both, read by the fetcher as loops do.
  */
 import { randomUUID } from 'node:crypto';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { zstdCompressSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { connectBrokers } from '#shared/kafka/brokers.ts';
@@ -15,6 +14,7 @@ import { type Clock, systemClock } from '#shared/waiting.ts';
 import { createInstallation } from '#test/installation.ts';
 import { produceRaw } from '#test/raw-produce.ts';
 import { encodeBatch } from '#test/record-batches.ts';
+import { times } from '#test/times.ts';
 import { makeTopicAnew, withAdmin } from '#test/topics.ts';
 import { Random } from '../../deploy/testing/random.ts';
 import { SimulatedBrokers } from './brokers.ts';
@@ -125,11 +125,6 @@ async function logsInMemory(): Promise<Kind> {
   const random = new Random(1);
   const scheduler = new Scheduler(random);
   const host: Host = { name: 'test', state: 'running' };
-  const closed = new AbortController();
-  const run = async () => {
-    while (!closed.signal.aborted) if (!(await scheduler.step(Infinity))) await sleep(1);
-  };
-  const running = run();
   const open: Kind['open'] = async () => {
     const log = new PartitionLog(random);
     const brokers = new SimulatedBrokers(
@@ -154,13 +149,7 @@ async function logsInMemory(): Promise<Kind> {
       makeAnew: () => changed(() => log.makeAnew()),
     };
   };
-  return {
-    open,
-    close: async () => {
-      closed.abort();
-      await running;
-    },
-  };
+  return { open, close: scheduler.runAlong() };
 }
 
 describe.each([
@@ -213,10 +202,8 @@ describe.each([
 
   it('continues after a truncated fetch', async () => {
     const { send, readUpTo, answers } = await openLog();
-    await send(...Array.from({ length: 20 }, () => LARGE));
-    expect(await readUpTo(0, 20)).toEqual(
-      Array.from({ length: 20 }, (_, offset) => `${offset} ${LARGE}`),
-    );
+    await send(...times(20, () => LARGE));
+    expect(await readUpTo(0, 20)).toEqual(times(20, (offset) => `${offset} ${LARGE}`));
     expect(answers.length).toBeGreaterThan(1);
     expect(answers[0]?.end).toBe(20);
   });

@@ -114,7 +114,7 @@ export class PartitionLog {
     );
     const messages = part.flatMap(({ message, unreadable, to }): LogMessage[] => {
       if (unreadable !== null)
-        return [Object.assign(placeholder(Math.max(to, from)), { unreadable })];
+        return [{ ...NOTHING, offset: String(Math.max(to, from)), unreadable }];
       return message === null ? [] : [message];
     });
     return { messages, next: (part.at(-1)?.to ?? from - 1) + 1, end, isOutside: false };
@@ -139,13 +139,4 @@ export class PartitionLog {
   }
 }
 
-function placeholder(offset: number): LogMessage {
-  return {
-    key: null,
-    value: null,
-    headers: {},
-    offset: String(offset),
-    timestamp: '0',
-    attributes: 0,
-  };
-}
+const NOTHING = { key: null, value: null, headers: {}, timestamp: '0', attributes: 0 };

@@ -33,16 +33,10 @@ export class Model {
     to: number,
     retried: readonly Retried[] = [],
   ): void {
-    let next = 0;
+    const waiting = [...retried];
     const retryUpTo = (position: number) => {
-      for (
-        let event = retried[next];
-        event !== undefined && event.position <= position;
-        event = retried[next]
-      ) {
-        this.#applyMessage(event);
-        next += 1;
-      }
+      const due = waiting.filter((event) => event.position <= position);
+      for (const event of waiting.splice(0, due.length)) this.#applyMessage(event);
     };
     for (const { from: at, message, unreadable } of entries) {
       if (at < from || at >= to) continue;
@@ -63,39 +57,26 @@ export class Model {
     const key = `${entity}/${storeId}/${id}`;
     if (sequence <= (this.records.get(key)?.sequence ?? -1)) return;
     this.records.set(key, { sequence, isDeleted });
-    const effect = `${storeId}/${entity}`;
-    this.effects.set(effect, (this.effects.get(effect) ?? 0) + 1);
-    if (entity !== 'customer' || !isDeleted) return;
     // Orders and reviews change with their customers (rule R10.10).
-    for (const naming of ['order', 'review']) {
-      const named = `${storeId}/${naming}`;
-      this.effects.set(named, (this.effects.get(named) ?? 0) + 1);
+    const naming = entity === 'customer' && isDeleted ? ['order', 'review'] : [];
+    for (const changed of [entity, ...naming]) {
+      const effect = `${storeId}/${changed}`;
+      this.effects.set(effect, (this.effects.get(effect) ?? 0) + 1);
     }
   }
 }
 
-interface ReadEvent {
-  entity: string;
-  storeId: string;
-  id: string;
-  sequence: number;
-  isDeleted: boolean;
-}
-
 /** `null` for poison, which is never JSON in this world. */
-function eventOf({ value }: Pick<LogMessage, 'value'>): ReadEvent | null {
-  const text = value?.toString() ?? '';
+function eventOf({ value }: Pick<LogMessage, 'value'>) {
+  const text = String(value);
   if (!text.startsWith('{')) return null;
-  const { type, storeid, subject, sequence } = JSON.parse(text) as Record<
-    'type' | 'storeid' | 'subject' | 'sequence',
-    string
-  >;
-  const [, entity = '', action] = type.split('.');
+  const event = JSON.parse(text) as Record<'type' | 'storeid' | 'subject' | 'sequence', string>;
+  const [, entity = '', action] = event.type.split('.');
   return {
     entity,
-    storeId: storeid,
-    id: subject,
-    sequence: Number(sequence),
+    storeId: event.storeid,
+    id: event.subject,
+    sequence: Number(event.sequence),
     isDeleted: action === 'deleted',
   };
 }

@@ -12,7 +12,6 @@ import { checkpointId, runInTransaction } from '#shared/projection/slice/checkpo
 import { CHECKPOINTS } from '#shared/read-models/collections.ts';
 import { findErased } from '#test/slices.ts';
 import { CACHED, TOPIC } from './projector.ts';
-import type { Host } from './scheduler.ts';
 import type { Client } from './store.ts';
 
 /** The collection in which the retrying transaction notes the retry for the world. */
@@ -20,7 +19,6 @@ export const RETRIES = 'retries';
 let retries = 0;
 
 export async function retryLetter(
-  operator: Host,
   client: Client,
   generation: string,
   partition: number,
@@ -28,10 +26,9 @@ export async function retryLetter(
 ): Promise<void> {
   const db = client.db(generation);
   const session = client.startSession();
-  const bytes = { key: Buffer.from(key), value: Buffer.from(value), headers };
-  const message = { ...bytes, offset: '0', timestamp: '0', attributes: 0 };
+  const place = { offset: '0', timestamp: '0', attributes: 0 };
+  const message = { key: Buffer.from(key), value: Buffer.from(value), headers, ...place };
   retries += 1;
-  const note = `${operator.name}/${retries}`;
   await runInTransaction(session as unknown as ClientSession, async () => {
     const checkpoint = await db
       .collection(CHECKPOINTS)
@@ -45,6 +42,6 @@ export async function retryLetter(
     const position = Number(checkpoint?.['position'] ?? 0);
     await db
       .collection(RETRIES)
-      .insertMany([{ _id: note, partition, position, value: message.value }], { session });
+      .insertMany([{ _id: `${retries}`, partition, position, value: message.value }], { session });
   });
 }

@@ -1,6 +1,7 @@
 /** A projector of the world: the real partition loops on the log and store in memory. */
 import type { Db } from 'mongodb';
 import type { Logger } from '#shared/logging.ts';
+import { lazy } from '#shared/waiting.ts';
 import { applyChanges } from '#shared/projection/pipeline/apply.ts';
 import { ChangeReader } from '#shared/projection/pipeline/decode.ts';
 import { erasePiece } from '#shared/projection/erasure/pieces.ts';
@@ -39,6 +40,15 @@ export interface WorldOfProjectors extends Cluster {
   violate: (what: string) => void;
 }
 
+/** A consumer of the read models of a generation. */
+interface Generation {
+  assignment: Assignment;
+  brokers: () => SimulatedBrokers;
+  fetcher: () => Fetcher;
+  epochs: Epochs;
+  reader: ChangeReader;
+}
+
 export class Projector implements Host {
   readonly name: string;
   state: Host['state'] = 'running';
@@ -46,13 +56,9 @@ export class Projector implements Host {
   readonly #client: Client;
   /** Stopped partitions, by `<generation>/<partition>`. */
   readonly stopped = new Set<string>();
-  readonly #assignments = new Map<string, Assignment>();
-  /** Of each generation, as each has a consumer. */
+  readonly #generations = new Map<string, Generation>();
   readonly #brokers = new Map<string, SimulatedBrokers>();
-  readonly #fetchers = new Map<string, Fetcher>();
-  readonly #epochs = new Map<string, Epochs>();
   readonly #trees = new TreeCache();
-  readonly #readers = new Map<string, ChangeReader>();
 
   constructor(name: string, world: WorldOfProjectors, client: (host: Host) => Client) {
     this.name = name;
@@ -61,7 +67,7 @@ export class Projector implements Host {
   }
 
   get assigned(): readonly string[] {
-    return [...this.#assignments].flatMap(([generation, assignment]) =>
+    return [...this.#generations].flatMap(([generation, { assignment }]) =>
       [...assignment.positions().keys()].map((partition) => `${generation}/${partition}`),
     );
   }
@@ -69,32 +75,33 @@ export class Projector implements Host {
   /** An assignment of the group: exactly these partitions of these generations. */
   assign(wanted: readonly string[]): void {
     const shares = Map.groupBy(wanted, (key) => key.slice(0, key.indexOf('/')));
-    for (const generation of new Set([...this.#assignments.keys(), ...shares.keys()])) {
-      const keys = shares.get(generation) ?? [];
-      this.#assignmentOf(generation).assign(
-        keys.map((key) => Number(key.slice(generation.length + 1))),
+    for (const name of new Set([...this.#generations.keys(), ...shares.keys()])) {
+      const keys = shares.get(name) ?? [];
+      this.#generation(name).assignment.assign(
+        keys.map((key) => Number(key.slice(name.length + 1))),
       );
     }
   }
 
-  #assignmentOf(generation: string): Assignment {
-    const clock = this.#world.scheduler.clockOf(this);
-    const make = () =>
-      new Assignment((partition) => this.#createLoop(generation, partition), clock);
-    return this.#of(this.#assignments, generation, make);
-  }
-
-  #brokersOf(generation: string): SimulatedBrokers {
-    return this.#of(this.#brokers, generation, () => new SimulatedBrokers(this.#world, this));
-  }
-
-  #fetcherOf(generation: string): Fetcher {
-    const make = () =>
-      new Fetcher({
-        brokers: this.#brokersOf(generation),
-        clock: this.#world.scheduler.clockOf(this),
-      });
-    return this.#of(this.#fetchers, generation, make);
+  #generation(name: string): Generation {
+    const known = this.#generations.get(name);
+    if (known !== undefined) return known;
+    const { scheduler, random } = this.#world;
+    const clock = scheduler.clockOf(this);
+    const brokers = lazy(() => {
+      const own = new SimulatedBrokers(this.#world, this);
+      this.#brokers.set(name, own);
+      return own;
+    });
+    const generation: Generation = {
+      assignment: new Assignment((partition) => this.#createLoop(name, partition), clock),
+      brokers,
+      fetcher: lazy(() => new Fetcher({ brokers: brokers(), clock })),
+      epochs: new Epochs(() => random.id(), CACHED),
+      reader: new ChangeReader(CACHED),
+    };
+    this.#generations.set(name, generation);
+    return generation;
   }
 
   /** A log has new or readable messages. */
@@ -104,14 +111,12 @@ export class Projector implements Host {
 
   /** Erases a piece of the queue of its partitions, like the background task. */
   async erase(): Promise<void> {
-    for (const [generation, assignment] of this.#assignments) {
+    for (const [generation, { assignment, epochs }] of this.#generations) {
       const ours = assignment.positions();
       const db = this.#client.db(generation) as unknown as Db;
-      const epochs = this.#of(this.#epochs, generation, () => this.#newEpochs());
       const queued = (await findQueued(db)).filter(({ partition }) => ours.has(partition));
-      for (const { store_id: storeId, partition } of queued.toSorted((a, b) =>
-        a._id < b._id ? -1 : 1,
-      )) {
+      queued.sort((a, b) => (a._id < b._id ? -1 : 1));
+      for (const { store_id: storeId, partition } of queued) {
         const documents = 1 + this.#world.random.below(3);
         const piece = await assignment.runBetweenSlices(partition, (session) =>
           erasePiece(db, session, storeId, documents, epochs),
@@ -121,16 +126,11 @@ export class Projector implements Host {
     }
   }
 
-  #newEpochs(): Epochs {
-    return new Epochs(() => this.#world.random.id(), CACHED);
-  }
-
   #createLoop(generation: string, partition: number): PartitionLoop {
     const { scheduler, random, trace } = this.#world;
     const clock = scheduler.clockOf(this);
     const db = this.#client.db(generation) as unknown as Db;
-    const epochs = this.#of(this.#epochs, generation, () => this.#newEpochs());
-    const reader = this.#of(this.#readers, generation, () => new ChangeReader(CACHED));
+    const { brokers, fetcher, epochs, reader } = this.#generation(generation);
     const about = `${this.name} ${generation}/${partition}`;
     return new PartitionLoop({
       topic: TOPIC,
@@ -141,16 +141,16 @@ export class Projector implements Host {
       recoveryHint: 'make the read models anew',
       clock,
       log: {
-        bounds: () => this.#brokersOf(generation).bounds(partition),
-        read: (wanted, signal) => this.#fetcherOf(generation).read(partition, wanted, signal),
+        bounds: () => brokers().bounds(partition),
+        read: (wanted, signal) => fetcher().read(partition, wanted, signal),
       },
       logger: loggerTo((message) => trace(`${about}: ${message}`)),
       random: () => random.below(1_000) / 1_000,
       report: this.#reportOf(`${generation}/${partition}`),
-      prepare: () => undefined,
+      prepare: nothing,
       permits: {
-        next: async () => ({ events: 1 + random.below(30), end: () => undefined }),
-        noteLag: () => undefined,
+        next: async () => ({ events: 1 + random.below(30), end: nothing }),
+        noteLag: nothing,
       },
       store: {
         claim: (former) =>
@@ -204,30 +204,26 @@ export class Projector implements Host {
       },
     };
   }
-
-  #of<T>(cache: Map<string, T>, generation: string, make: () => T): T {
-    const found = cache.get(generation) ?? make();
-    cache.set(generation, found);
-    return found;
-  }
 }
 
+const nothing = () => undefined;
+
 const NO_REPORT: PartitionReport = {
-  lag: () => undefined,
-  bounds: () => undefined,
-  progress: () => undefined,
-  stopped: () => undefined,
-  failing: () => undefined,
-  transaction: () => undefined,
-  end: () => undefined,
+  lag: nothing,
+  bounds: nothing,
+  progress: nothing,
+  stopped: nothing,
+  failing: nothing,
+  transaction: nothing,
+  end: nothing,
 };
 
 function loggerTo(say: (message: string) => void): Logger {
   const line = (facts: object, message: string) =>
     say(`${message} ${'error' in facts ? String(facts.error) : ''}`.trim());
   return {
-    info: () => undefined,
-    debug: () => undefined,
+    info: nothing,
+    debug: nothing,
     warn: line,
     error: line,
     fatal: line,

@@ -1,5 +1,5 @@
 /** The store in memory has the transaction guarantees of MongoDB: the same cases for both. */
-import { type Db, type ClientSession, MongoClient } from 'mongodb';
+import { type ClientSession, type Db, MongoClient, type TransactionOptions } from 'mongodb';
 import { randomUUID } from 'node:crypto';
 import { afterAll, afterEach, describe, expect, it } from 'vitest';
 import { isUnavailable, isWriteConflict } from '#shared/errors.ts';
@@ -34,21 +34,17 @@ function storeInMemory(): Store {
   const scheduler = new Scheduler(random);
   const host: Host = { name: 'test', state: 'running' };
   const client = new Server(scheduler, random).client(host);
-  const closed = new AbortController();
-  const run = async () => {
-    while (!closed.signal.aborted)
-      if (!(await scheduler.step(Infinity))) await new Promise((resolve) => setTimeout(resolve, 1));
-  };
-  const running = run();
   return {
     db: client.db('promises') as unknown as Db,
     session: () => client.startSession() as unknown as ClientSession,
-    close: async () => {
-      closed.abort();
-      await running;
-    },
+    close: scheduler.runAlong(),
   };
 }
+
+const SNAPSHOT: TransactionOptions = {
+  readConcern: { level: 'snapshot' },
+  writeConcern: { w: 'majority' },
+};
 
 interface Thing {
   _id: string;
@@ -79,12 +75,18 @@ describe.each([
     /** A new session in a transaction. */
     const begin = () => {
       const own = session();
-      own.startTransaction({ readConcern: { level: 'snapshot' }, writeConcern: { w: 'majority' } });
+      own.startTransaction(SNAPSHOT);
       sessions.push(own);
       return own;
     };
     return { db, things, _id, session, begin, read, add };
   }
+
+  const failureOf = (failing: Promise<unknown>): Promise<unknown> =>
+    failing.then(
+      () => null,
+      (error: unknown) => error,
+    );
 
   it('shows uncommitted writes only to their transaction', async () => {
     const { begin, read, add } = await thing(1);
@@ -108,7 +110,7 @@ describe.each([
     const { begin, read, add } = await thing(1);
     const [one, other] = [begin(), begin()];
     await add(1, { session: one });
-    const failure: unknown = await add(10, { session: other }).catch((error: unknown) => error);
+    const failure = await failureOf(add(10, { session: other }));
     expect([isWriteConflict(failure), isUnavailable(failure)]).toEqual([true, true]);
     await one.commitTransaction();
     expect(await read()).toBe(2);
@@ -119,9 +121,7 @@ describe.each([
     const own = begin();
     await read({ session: own });
     await add(1);
-    expect(isWriteConflict(await add(10, { session: own }).catch((error: unknown) => error))).toBe(
-      true,
-    );
+    expect(isWriteConflict(await failureOf(add(10, { session: own })))).toBe(true);
     expect(await read()).toBe(2);
   });
 
@@ -132,7 +132,7 @@ describe.each([
     await db.client.db('admin').command({ killSessions: [own.id] });
     await add(1);
     expect(await read()).toBe(2);
-    const failure: unknown = await own.commitTransaction().catch((error: unknown) => error);
+    const failure = await failureOf(own.commitTransaction());
     expect([failure instanceof Error, isUnavailable(failure)]).toEqual([true, true]);
     expect(await read()).toBe(2);
   });
@@ -143,7 +143,7 @@ describe.each([
     await add(10, { session: own });
     // Nothing of the commit reaches the server: the session stands as a new one.
     Object.assign(own, { transaction: Reflect.get(session(), 'transaction') as object | null });
-    own.startTransaction({ readConcern: { level: 'snapshot' }, writeConcern: { w: 'majority' } });
+    own.startTransaction(SNAPSHOT);
     await add(1, { session: own });
     await own.commitTransaction();
     expect(await read()).toBe(2);
@@ -163,9 +163,7 @@ describe.each([
 
   it('refuses a duplicate id, with a different error than a conflict', async () => {
     const { things, _id } = await thing(1);
-    const failure: unknown = await things
-      .insertMany([{ _id, n: 2 }])
-      .catch((error: unknown) => error);
+    const failure = await failureOf(things.insertMany([{ _id, n: 2 }]));
     expect([failure instanceof Error, isUnavailable(failure)]).toEqual([true, false]);
   });
 
@@ -184,7 +182,7 @@ describe.each([
     const own = begin();
     await add(10, { session: own });
     const late = things.findOneAndUpdate({ _id }, { $inc: { n: 1 } }, { maxTimeMS: 50 });
-    expect(isUnavailable(await late.catch((error: unknown) => error))).toBe(true);
+    expect(isUnavailable(await failureOf(late))).toBe(true);
     await own.commitTransaction();
     expect(await read()).toBe(11);
   });

@@ -3,7 +3,7 @@
  * event with all its immediate consequences before the next, so that the seed alone decides the
  * order.
  */
-import type { Clock } from '#shared/waiting.ts';
+import { type Clock, pause } from '#shared/waiting.ts';
 import type { Random } from '../../deploy/testing/random.ts';
 
 /**
@@ -69,6 +69,18 @@ export class Scheduler {
     next.run();
     await settled();
     return true;
+  }
+
+  /** Runs all events at once, also those to come. @returns ends it. */
+  runAlong(): () => Promise<void> {
+    const over = new AbortController();
+    const running = (async () => {
+      while (!over.signal.aborted) if (!(await this.step(Infinity))) await pause(1, over.signal);
+    })();
+    return () => {
+      over.abort();
+      return running;
+    };
   }
 
   clockOf(host: Host): Clock {

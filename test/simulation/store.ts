@@ -19,6 +19,11 @@ type Documents = ReadonlyMap<string, Versioned>;
 /** The committed documents, by `<database>/<collection>`. Immutable. */
 export type State = ReadonlyMap<string, Documents>;
 
+/** The documents of a collection. */
+export function docsOf(state: State, database: string, collection: string): Doc[] {
+  return [...(state.get(`${database}/${collection}`)?.values() ?? [])].map(({ doc }) => doc);
+}
+
 const TRANSACTION_LIFETIME_MS = 60_000;
 const LOCK_WAIT_MS = 10;
 /** The maximum delay of a commit after its client gave up. */
@@ -154,17 +159,18 @@ export class Server {
     transaction: Transaction | null,
     changes: ReadonlyMap<string, Doc | null>,
   ): typeof WAIT | null {
-    const { version } = this.#viewOf(transaction);
+    const { version, state: then } = this.#viewOf(transaction);
     for (const id of changes.keys()) {
       const holder = this.#locks.get(`${name}/${id}`);
       if (holder !== undefined && holder !== transaction && !this.#hasExpired(holder)) {
         if (transaction === null) return WAIT;
         this.#fail(transaction);
       }
-      if (transaction !== null && (this.state.get(name)?.get(id)?.version ?? 0) > version)
+      if (transaction === null) continue;
+      const now = this.state.get(name)?.get(id);
+      // Changed, or deleted, since the snapshot.
+      if ((now?.version ?? 0) > version || (now === undefined && then.get(name)?.has(id) === true))
         this.#fail(transaction);
-      // The document was deleted since the snapshot.
-      if (transaction !== null && this.#goneSince(transaction, name, id)) this.#fail(transaction);
     }
     if (transaction === null) {
       this.#commit(new Map([[name, changes]]), null);
@@ -195,14 +201,13 @@ export class Server {
   }
 
   begin(session: Session): Transaction {
-    const usedAt = this.#scheduler.now;
-    const transaction = {
+    const transaction: Transaction = {
       session,
       snapshot: null,
       writes: new Map(),
       written: 0,
       isOpen: true,
-      usedAt,
+      usedAt: this.#scheduler.now,
     };
     this.#open.add(transaction);
     return transaction;
@@ -235,10 +240,6 @@ export class Server {
     for (const other of this.#open) {
       if (other !== transaction && other.session === transaction.session) this.#end(other);
     }
-  }
-
-  #goneSince({ snapshot }: Transaction, name: string, id: string): boolean {
-    return snapshot?.state.get(name)?.has(id) === true && this.state.get(name)?.has(id) !== true;
   }
 
   #require(transaction: Transaction): void {
@@ -349,9 +350,7 @@ interface Options {
   maxTimeMS?: number;
 }
 
-/** The changes and the answer of an operation. */
 interface Written {
-  matchedCount: number;
   modifiedCount: number;
   doc: Doc | null;
 }
@@ -393,8 +392,7 @@ type Stage = { $match?: object; $project?: Record<string, unknown>; $count?: str
 export function readerOf(state: State, database: string) {
   return {
     collection: (name: string) => {
-      const docs = () =>
-        [...(state.get(`${database}/${name}`)?.values() ?? [])].map(({ doc }) => doc);
+      const docs = () => docsOf(state, database, name);
       return {
         find: (filter: object, options: Options) =>
           cursorOf(async () => select(docs(), filter, options)),
@@ -415,167 +413,107 @@ function staged(rows: Doc[], { $match, $project, $count }: Stage): Doc[] {
   }));
 }
 
-/** Computes the effect of an operation on documents. */
-function change(
-  docs: ReadonlyMap<string, Doc>,
+/** The effect of an operation on documents. */
+function changesBy(
   operation: Operation,
-): { matched: number; changes: [string, Doc | null][] } {
+  docs: ReadonlyMap<string, Doc>,
+): [id: string, doc: Doc | null][] {
   const [[kind, { filter = {}, update = {}, replacement, document, upsert = false }] = ['', {}]] =
     Object.entries(operation);
   if (document !== undefined) {
     if (docs.has(document._id))
       throw new MongoServerError({ message: `duplicate ${document._id}`, code: 11_000 });
-    return { matched: 0, changes: [[document._id, copy(document)]] };
+    return [[document._id, copy(document)]];
   }
   const found = [...docs.values()]
     .filter((doc) => matches(doc, filter))
     .slice(0, kind.endsWith('Many') ? Infinity : 1);
-  if (kind.startsWith('delete'))
-    return { matched: found.length, changes: found.map(({ _id }) => [_id, null]) };
+  if (kind.startsWith('delete')) return found.map(({ _id }) => [_id, null]);
   const isNew = found.length === 0 && upsert;
   const targets = isNew ? [{ _id: String(valueAt(filter, '_id')) }] : found;
-  const changes = targets.map((before): [string, Doc] => {
+  return targets.map((before) => {
     const { _id } = before;
-    return [
-      _id,
-      replacement === undefined ? updated(before, update, isNew) : { ...copy(replacement), _id },
-    ];
+    const after =
+      replacement === undefined ? updated(before, update, isNew) : { ...copy(replacement), _id };
+    return [_id, after];
   });
-  return { matched: found.length, changes };
 }
 
-class Collection {
-  readonly #server: Server;
-  readonly #host: Host;
-  readonly #name: string;
-
-  constructor(server: Server, host: Host, name: string) {
-    this.#server = server;
-    this.#host = host;
-    this.#name = name;
-  }
-
-  find(filter: object = {}, options: Options = {}) {
-    return cursorOf(() =>
-      this.#request(options, (transaction) => this.#select(filter, options, transaction)),
+function collectionOf(server: Server, host: Host, name: string) {
+  const request = <T>(
+    { session, maxTimeMS }: Options,
+    work: (transaction: Transaction | null) => T,
+  ): Promise<T> => {
+    const transaction = session?.transaction ?? null;
+    return server.request(host, () => work(transaction), { maxTimeMS });
+  };
+  const found = (filter: object, options: Options): Promise<Doc[]> =>
+    request(options, (transaction) =>
+      select(server.documentsOf(name, transaction).values(), filter, options),
     );
-  }
-
-  async findOne(filter: object, options: Options = {}): Promise<Doc | null> {
-    const [found = null] = await this.#request(options, (transaction) =>
-      this.#select(filter, { ...options, limit: 1 }, transaction),
-    );
-    return found;
-  }
-
-  async findOneAndUpdate(
-    filter: object,
-    update: object,
-    options: Options = {},
-  ): Promise<Doc | null> {
-    const { doc } = await this.updateOne(filter, update, options);
-    return doc;
-  }
-
-  updateOne(
-    filter: object,
-    update: object,
-    { upsert = false, ...options }: Options = {},
-  ): Promise<Written> {
-    return this.#change([{ updateOne: { filter, update, upsert } }], options);
-  }
-
-  async updateMany(filter: object, update: object, options: Options = {}): Promise<void> {
-    await this.#change([{ updateMany: { filter, update } }], options);
-  }
-
-  async deleteOne(filter: object, options: Options = {}): Promise<void> {
-    await this.#change([{ deleteOne: { filter } }], options);
-  }
-
-  async deleteMany(filter: object, options: Options = {}): Promise<void> {
-    await this.#change([{ deleteMany: { filter } }], options);
-  }
-
-  async insertMany(documents: readonly Doc[], options: Options = {}): Promise<void> {
-    const operations = documents.map((document) => ({ insertOne: { document } }));
-    await this.#change(operations, options);
-  }
-
-  async bulkWrite(operations: readonly Operation[], options: Options = {}): Promise<void> {
-    await this.#change(operations, options);
-  }
-
-  #select(filter: object, options: Options, transaction: Transaction | null): Doc[] {
-    return select(this.#server.documentsOf(this.#name, transaction).values(), filter, options);
-  }
-
-  #change(operations: readonly Operation[], options: Options): Promise<Written> {
-    return this.#request(options, (transaction) => {
-      const docs = this.#server.documentsOf(this.#name, transaction);
+  const bulkWrite = (operations: readonly Operation[], options: Options = {}): Promise<Written> =>
+    request(options, (transaction) => {
+      const docs = server.documentsOf(name, transaction);
       const changes = new Map<string, Doc | null>();
-      let matchedCount = 0;
       for (const operation of operations) {
-        const found = change(docs, operation);
-        matchedCount += found.matched;
-        for (const [id, doc] of found.changes) {
+        for (const [id, doc] of changesBy(operation, docs)) {
           if (doc === null) docs.delete(id);
           else docs.set(id, doc);
           changes.set(id, doc);
         }
       }
-      const waiting =
-        changes.size === 0 ? null : this.#server.write(this.#name, transaction, changes);
+      const waiting = changes.size === 0 ? null : server.write(name, transaction, changes);
       const [doc = null] = changes.values();
-      return (
-        waiting ?? {
-          matchedCount,
-          modifiedCount: changes.size,
-          doc: doc === null ? null : copy(doc),
-        }
-      );
+      return waiting ?? { modifiedCount: changes.size, doc: copy(doc) };
     }) as Promise<Written>;
-  }
-
-  #request<T>(
-    { session, maxTimeMS }: Options,
-    work: (transaction: Transaction | null) => T,
-  ): Promise<T> {
-    const transaction = session?.transaction ?? null;
-    return this.#server.request(this.#host, () => work(transaction), { maxTimeMS });
-  }
+  const updateOne = (
+    filter: object,
+    update: object,
+    { upsert = false, ...options }: Options = {},
+  ): Promise<Written> => bulkWrite([{ updateOne: { filter, update, upsert } }], options);
+  return {
+    find: (filter: object = {}, options: Options = {}) => cursorOf(() => found(filter, options)),
+    async findOne(filter: object, options: Options = {}): Promise<Doc | null> {
+      const [first = null] = await found(filter, { ...options, limit: 1 });
+      return first;
+    },
+    findOneAndUpdate: async (...update: Parameters<typeof updateOne>): Promise<Doc | null> =>
+      (await updateOne(...update)).doc,
+    updateOne,
+    updateMany: (filter: object, update: object, options: Options = {}): Promise<Written> =>
+      bulkWrite([{ updateMany: { filter, update } }], options),
+    deleteOne: (filter: object, options: Options = {}): Promise<Written> =>
+      bulkWrite([{ deleteOne: { filter } }], options),
+    deleteMany: (filter: object, options: Options = {}): Promise<Written> =>
+      bulkWrite([{ deleteMany: { filter } }], options),
+    insertMany: (documents: readonly Doc[], options: Options = {}): Promise<Written> =>
+      bulkWrite(
+        documents.map((document) => ({ insertOne: { document } })),
+        options,
+      ),
+    bulkWrite,
+  };
 }
 
 /** The driver's `Db`. */
-export class Database {
-  readonly client: Client;
-  readonly databaseName: string;
-  readonly #server: Server;
-  readonly #host: Host;
-
-  constructor(client: Client, server: Server, host: Host, name: string) {
-    this.client = client;
-    this.databaseName = name;
-    this.#server = server;
-    this.#host = host;
-  }
-
-  collection(name: string): Collection {
-    return new Collection(this.#server, this.#host, `${this.databaseName}/${name}`);
-  }
-
-  async command(command: Record<string, unknown>, options: Options = {}): Promise<object> {
-    const { insert, documents, killSessions } = command;
-    if (killSessions !== undefined) {
+function databaseOf(client: Client, server: Server, host: Host, databaseName: string) {
+  const collection = (name: string) => collectionOf(server, host, `${databaseName}/${name}`);
+  return {
+    client,
+    databaseName,
+    collection,
+    async command(command: Record<string, unknown>, options: Options = {}): Promise<object> {
+      const { insert, documents, killSessions } = command;
+      if (killSessions === undefined)
+        return collection(insert as string).insertMany(documents as Doc[], options);
       const ids = (killSessions as { id: string }[]).map(({ id }) => id);
-      await this.#server.request(this.#host, () => this.#server.kill(ids));
+      await server.request(host, () => server.kill(ids));
       return {};
-    }
-    await this.collection(insert as string).insertMany(documents as Doc[], options);
-    return {};
-  }
+    },
+  };
 }
 
+/** The driver's client. */
 export class Client {
   readonly #server: Server;
   readonly #host: Host;
@@ -585,8 +523,8 @@ export class Client {
     this.#host = host;
   }
 
-  db(name: string): Database {
-    return new Database(this, this.#server, this.#host, name);
+  db(name: string): ReturnType<typeof databaseOf> {
+    return databaseOf(this, this.#server, this.#host, name);
   }
 
   startSession(): Session {

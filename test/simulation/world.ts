@@ -6,6 +6,7 @@ import { MongoError } from 'mongodb';
 import { CHECKPOINTS, REWRITINGS } from '#shared/read-models/collections.ts';
 import { KEPT_EPOCHS } from '#shared/read-models/feed-epochs.ts';
 import { encodeEvent } from '#shared/events/topics.ts';
+import { MINIMAL } from '#test/changes.ts';
 import { withSmallErasures } from '#test/small-erasures.ts';
 import { withSmallTrees } from '#test/small-trees.ts';
 import { Follower, recordsOf } from './follower.ts';
@@ -15,7 +16,7 @@ import { Projector, type WorldOfProjectors } from './projector.ts';
 import { retryLetter } from './operator.ts';
 import { Random } from '../../deploy/testing/random.ts';
 import { type Host, Scheduler } from './scheduler.ts';
-import { Server, type Session, type State } from './store.ts';
+import { docsOf, Server, type Session, type State } from './store.ts';
 
 const STORES = ['s1', 's2', 's3'];
 /** The session timeout of the group. */
@@ -28,21 +29,10 @@ const QUIET_MS = 45_000;
 const LIVE = 'g1';
 const NEXT = 'g2';
 
-const DATA = {
-  store: { name: 'Loja', timezone_offset: '-03:00', created_at: '2026-01-01T00:00:00Z' },
-  order: {
-    status: 'pending',
-    order_type: 'delivery',
-    total: '1.00',
-    created_at: '2026-01-01T00:00:00Z',
-  },
-  customer: { name: 'Ana', created_at: '2026-01-01T00:00:00Z' },
-  review: { rating: 5, created_at: '2026-01-01T00:00:00Z' },
-  category: { name: 'Pizzas', position: 1, active: true },
-  product: { name: 'Calabresa', price: '1.00', position: 1, active: true },
-} as const;
-type Kind = keyof typeof DATA;
-const KINDS = Object.keys(DATA) as Kind[];
+const KINDS = ['store', 'order', 'customer', 'review', 'category', 'product'] as const;
+type Kind = (typeof KINDS)[number];
+/** 2026-11-20, noon. */
+const NOON_MS = 1_795_176_000_000;
 
 export interface History {
   seed: number;
@@ -122,11 +112,11 @@ class World implements WorldOfProjectors {
     this.logs = Array.from({ length: partitions }, () => new PartitionLog(this.random));
     this.leaders = this.logs.map(() => 0);
     this.#history = this.logs.map(() => []);
-    this.#invariants = new Invariants(
-      (partition) => this.#history[partition] ?? [],
-      this.#partitionOf,
-      (partition, from) => this.#skips.has(`${partition}/${from}`),
-    );
+    this.#invariants = new Invariants({
+      history: (partition) => this.#history[partition] ?? [],
+      partitionOf: this.#partitionOf,
+      isSkipped: (partition, from) => this.#skips.has(`${partition}/${from}`),
+    });
     this.#followers = STORES.map(
       (storeId, index) => new Follower(`follower of ${storeId}`, storeId, 1 + index * 3),
     );
@@ -155,23 +145,31 @@ class World implements WorldOfProjectors {
     await this.#calmDown();
   }
 
+  /** Does something later that no process does. */
+  #after(milliseconds: number, work: () => void): void {
+    this.scheduler.after(milliseconds, null, work);
+  }
+
   async #pass(milliseconds: number): Promise<void> {
     const until = this.scheduler.now + milliseconds;
     while (await this.scheduler.step(until)) if (this.#violation !== null) throw this.#violation;
   }
 
   /** The possible actions: weight, effect, and a partition if needed. */
-  readonly #actions: readonly [weight: number, act: (partition: number) => void][] = [
+  readonly #actions: readonly [
+    weight: number,
+    act: (partition: number, log: PartitionLog) => void,
+  ][] = [
     [40, () => this.#publish()],
     [6, () => this.#burst()],
-    [3, (partition) => this.#poison(partition)],
-    [4, (partition) => this.#leaveGap(partition)],
-    [3, (partition) => this.#transact(partition)],
+    [3, (...place) => this.#poison(...place)],
+    [4, (...place) => this.#leaveGap(...place)],
+    [3, (...place) => this.#transact(...place)],
     [2, (partition) => this.#unreadable(partition, 'malformed')],
     [1, (partition) => this.#unreadable(partition, 'corrupt')],
-    [2, (partition) => this.#deleteApplied(partition)],
-    [0.3, (partition) => this.#loseEnd(partition)],
-    [0.2, (partition) => this.#makeAnew(partition)],
+    [2, (...place) => this.#deleteApplied(...place)],
+    [0.3, (...place) => this.#loseEnd(...place)],
+    [0.2, (...place) => this.#makeAnew(...place)],
     [3, (partition) => this.#moveLeader(partition)],
     [2, (partition) => this.#loseLeader(partition)],
     [4, () => this.#kill()],
@@ -196,21 +194,20 @@ class World implements WorldOfProjectors {
   #act(): void {
     let at = this.random.next() * this.#actions.reduce((sum, [weight]) => sum + weight, 0);
     const chosen = this.#actions.find(([weight]) => (at -= weight) < 0);
-    chosen?.[1](this.random.below(this.logs.length));
+    const partition = this.random.below(this.logs.length);
+    chosen?.[1](partition, this.#logOf(partition));
   }
 
   #burst(): void {
     for (let count = 5 + this.random.below(30); count > 0; count -= 1) this.#publish();
   }
 
-  #poison(partition: number): void {
+  #poison(partition: number, log: PartitionLog): void {
     this.trace(`poison in ${partition}`);
-    const log = this.#logOf(partition);
     this.#noted(partition, log.append(this.#storeIn(partition), 'no event', this.scheduler.now));
   }
 
-  #leaveGap(partition: number): void {
-    const log = this.#logOf(partition);
+  #leaveGap(partition: number, log: PartitionLog): void {
     if (this.random.chance(0.5)) log.appendGap(1 + this.random.below(3));
     else {
       log.skipOffsets(1 + this.random.below(3));
@@ -227,7 +224,7 @@ class World implements WorldOfProjectors {
     this.trace(`a batch in ${partition} is ${reason} at ${entry.from}`);
     if (reason === 'corrupt') {
       const skip = () => this.#skips.set(`${partition}/${entry.from}`, entry.to);
-      this.scheduler.after(this.random.below(20_000), null, skip);
+      this.#after(this.random.below(20_000), skip);
     }
     this.#noted(partition, entry);
   }
@@ -251,20 +248,16 @@ class World implements WorldOfProjectors {
       isGiven || random.chance(0.6)
         ? { id: isGiven ? 'c1' : `c${1 + random.below(6)}`, name: NAME, phone: '11 9' }
         : null;
-    const data =
-      entity === 'order'
-        ? { ...DATA.order, customer: named, status: random.pick(['pending', 'ready', 'concluded']) }
-        : entity === 'review'
-          ? { ...DATA.review, customer_id: named?.id ?? null, customer_name: named?.name ?? null }
-          : entity === 'customer'
-            ? {
-                ...DATA.customer,
-                name: random.pick(['Ana', 'Bia', 'Caio', 'Davi']),
-                phone: '11 98765-4321',
-              }
-            : entity === 'product'
-              ? { ...DATA.product, category_id: random.pick(['k1', 'k2', null]) }
-              : DATA[entity];
+    const varied: Partial<Record<Kind, () => object>> = {
+      order: () => ({ customer: named, status: random.pick(['pending', 'ready', 'concluded']) }),
+      review: () => ({ customer_id: named?.id ?? null, customer_name: named?.name ?? null }),
+      customer: () => ({
+        name: random.pick(['Ana', 'Bia', 'Caio', 'Davi']),
+        phone: '11 98765-4321',
+      }),
+      product: () => ({ category_id: random.pick(['k1', 'k2', null]) }),
+    };
+    const data = { ...MINIMAL[entity], ...varied[entity]?.() };
     const { key, value } = encodeEvent({
       entity,
       action: isDeleted ? 'deleted' : 'changed',
@@ -272,7 +265,7 @@ class World implements WorldOfProjectors {
       subject,
       sequence,
       source: '/world',
-      time: new Date(1_795_176_000_000 + this.scheduler.now),
+      time: new Date(NOON_MS + this.scheduler.now),
       id: `${this.scheduler.now}`,
       ...(isDeleted ? {} : { data }),
     });
@@ -286,16 +279,15 @@ class World implements WorldOfProjectors {
   }
 
   /** A transaction of some events; others publish after them until it ends. */
-  #transact(partition: number): void {
+  #transact(partition: number, log: PartitionLog): void {
     const { random } = this;
-    const log = this.#logOf(partition);
     if (log.isOpen) return;
     const entries = Array.from({ length: 1 + random.below(4) }, () =>
       this.#publish(this.#storeIn(partition)),
     );
     log.openTransaction(entries);
     const isAborted = random.chance(0.5);
-    this.scheduler.after(random.below(3_000), null, () => {
+    this.#after(random.below(3_000), () => {
       this.trace(`the transaction in ${partition} is ${isAborted ? 'aborted' : 'committed'}`);
       log.endTransaction(entries, isAborted);
       this.#wake();
@@ -312,7 +304,7 @@ class World implements WorldOfProjectors {
   }
 
   /** Retention deletes messages that every generation has applied. */
-  #deleteApplied(partition: number): void {
+  #deleteApplied(partition: number, log: PartitionLog): void {
     const positions = this.#generations.map((generation) =>
       this.#positionOf(this.#server.state, generation, partition),
     );
@@ -322,7 +314,12 @@ class World implements WorldOfProjectors {
     // The proof of a replaced log must stay: after its deletion no one can detect the replacement.
     if (to === 0 || this.#generations.length === 1 || this.#isOther(partition)) return;
     this.trace(`${partition} is deleted before ${to}`);
-    this.#logOf(partition).deleteBefore(to);
+    log.deleteBefore(to);
+  }
+
+  /** The log is another one than every generation has applied. */
+  #end(partition: number): void {
+    for (const generation of this.#generations) this.#ended.add(`${generation}/${partition}`);
   }
 
   /** Whether a generation has applied messages of a replaced log. */
@@ -338,8 +335,7 @@ class World implements WorldOfProjectors {
     );
   }
 
-  #loseEnd(partition: number): void {
-    const log = this.#logOf(partition);
+  #loseEnd(partition: number, log: PartitionLog): void {
     if (log.end - log.start < 4 || !this.#isApplied(partition)) return;
     // At least the last message: a lost end without one cannot be detected
     // (docs/decisions/0078-simulation.md).
@@ -349,21 +345,20 @@ class World implements WorldOfProjectors {
     const from = Math.max(log.start, last.from - this.random.below(3));
     this.trace(`${partition} loses what lies from ${from} on`);
     log.loseFrom(from);
-    this.#history[partition] = (this.#history[partition] ?? []).filter(({ to }) => to < from);
-    for (const generation of this.#generations) this.#ended.add(`${generation}/${partition}`);
+    this.#history[partition] = this.#history[partition]?.filter(({ to }) => to < from) ?? [];
+    this.#end(partition);
     // Other messages take all the offsets: an unreadable batch there would hide its messages.
     while (log.end < end + 4) this.#publish();
   }
 
   /** Recreates the topic with a shorter, equal or longer log. */
-  #makeAnew(partition: number): void {
-    const log = this.#logOf(partition);
+  #makeAnew(partition: number, log: PartitionLog): void {
     const { end } = log;
     if (!this.#isApplied(partition) || !log.entries.some(({ message }) => message !== null)) return;
     this.trace(`the topic of ${partition} is made again`);
     log.makeAnew();
     this.#history[partition] = [];
-    for (const generation of this.#generations) this.#ended.add(`${generation}/${partition}`);
+    this.#end(partition);
     for (let count = this.random.below(2 * end); count > 0; count -= 1) {
       // Aborted messages and markers may lie where the last applied message was.
       if (this.random.chance(0.3)) log.appendGap(1);
@@ -372,15 +367,16 @@ class World implements WorldOfProjectors {
   }
 
   #moveLeader(partition: number): void {
-    if (this.leaders[partition] === null) return;
-    this.leaders[partition] = 1 - (this.leaders[partition] ?? 0);
+    const leader = this.leaders[partition] ?? null;
+    if (leader === null) return;
+    this.leaders[partition] = 1 - leader;
     this.#wake();
   }
 
   #loseLeader(partition: number): void {
     this.trace(`${partition} has no leader`);
     this.leaders[partition] = null;
-    this.scheduler.after(this.random.below(20_000), null, () => {
+    this.#after(this.random.below(20_000), () => {
       this.leaders[partition] = this.random.below(2);
       this.#wake();
     });
@@ -409,7 +405,7 @@ class World implements WorldOfProjectors {
     this.trace(`${victim.name} is killed`);
     victim.state = 'killed';
     this.#projectors = this.#projectors.filter((one) => one !== victim);
-    this.scheduler.after(SESSION_MS, null, () => this.#rebalance());
+    this.#after(SESSION_MS, () => this.#rebalance());
   }
 
   #freeze(): void {
@@ -417,7 +413,7 @@ class World implements WorldOfProjectors {
     if (victim === undefined) return;
     this.trace(`${victim.name} is frozen`);
     victim.state = 'frozen';
-    this.scheduler.after(SESSION_MS, null, () => this.#rebalance());
+    this.#after(SESSION_MS, () => this.#rebalance());
   }
 
   #resume(): void {
@@ -426,7 +422,7 @@ class World implements WorldOfProjectors {
     this.trace(`${frozen.name} continues`);
     frozen.state = 'running';
     // It continues unaware until it receives the assignment.
-    this.scheduler.after(this.random.below(300), null, () => this.#rebalance());
+    this.#after(this.random.below(300), () => this.#rebalance());
   }
 
   #leave(): void {
@@ -448,7 +444,7 @@ class World implements WorldOfProjectors {
     if (members.length === 0) return;
     const shares = new Map(members.map((member): [Projector, string[]] => [member, []]));
     for (const generation of this.#generations) {
-      for (let partition = 0; partition < this.logs.length; partition += 1) {
+      for (const partition of this.logs.keys()) {
         const key = `${generation}/${partition}`;
         const former = members.find(({ assigned }) => assigned.includes(key));
         const owner =
@@ -499,15 +495,13 @@ class World implements WorldOfProjectors {
     for (let order = 1; order <= 5; order += 1)
       this.#publish(storeId, { entity: 'order', subject: `o${order}` });
     this.#publish(storeId, { entity: 'customer', subject: 'c1', isDeleted: true });
-    const after = (milliseconds: number, work: () => void) =>
-      this.scheduler.after(milliseconds, null, work);
-    after(50 + this.random.below(200), () => {
+    this.#after(50 + this.random.below(200), () => {
       if (this.#isCalm) return;
       this.#backUp();
       this.#kill();
-      after(SESSION_MS + 500, () => {
+      this.#after(SESSION_MS + 500, () => {
         this.#restore();
-        after(this.random.below(5), () => this.#erase());
+        this.#after(this.random.below(5), () => this.#erase());
       });
     });
   }
@@ -517,7 +511,7 @@ class World implements WorldOfProjectors {
    * database loses it.
    */
   #restoreBefore(state: State): void {
-    this.scheduler.after(this.random.below(20), null, () => {
+    this.#after(this.random.below(20), () => {
       for (const follower of this.#followers)
         while (!follower.poll(this.#server.state, this.#answering));
       this.#restore(state);
@@ -545,16 +539,11 @@ class World implements WorldOfProjectors {
       sequence: this.#sequence,
       source: '/operator',
       id: 'retried',
-      time: new Date(1_795_176_000_000),
-      data: DATA.product,
+      time: new Date(NOON_MS),
+      data: MINIMAL.product,
     });
-    void retryLetter(
-      this.#operator,
-      this.#server.client(this.#operator),
-      LIVE,
-      this.#partitionOf(storeId),
-      event,
-    ).catch(this.#expectFault);
+    const client = this.#server.client(this.#operator);
+    void retryLetter(client, LIVE, this.#partitionOf(storeId), event).catch(this.#expectFault);
   }
 
   /** Any failure except of the database is a bug, in the world or the product. */
@@ -584,19 +573,19 @@ class World implements WorldOfProjectors {
   #flip(): void {
     if (this.#generations.length === 1 || this.#answering === NEXT) return;
     const { state } = this.#server;
-    for (let partition = 0; partition < this.logs.length; partition += 1) {
-      if (this.#positionOf(state, NEXT, partition) < this.#positionOf(state, LIVE, partition))
-        return;
-    }
+    const isBehind = this.logs.some(
+      (_, at) => this.#positionOf(state, NEXT, at) < this.#positionOf(state, LIVE, at),
+    );
+    if (isBehind) return;
     this.trace('flip');
     this.#answering = NEXT;
   }
 
   #positionOf(state: State, generation: string, partition: number): number {
-    const documents = state.get(`${generation}/${CHECKPOINTS}`)?.values() ?? [];
-    return Number(
-      [...documents].find(({ doc }) => doc['partition'] === partition)?.doc['position'] ?? 0,
+    const found = docsOf(state, generation, CHECKPOINTS).find(
+      (doc) => doc['partition'] === partition,
     );
+    return Number(found?.['position'] ?? 0);
   }
 
   async #checkTrees(): Promise<void> {
@@ -609,10 +598,9 @@ class World implements WorldOfProjectors {
     try {
       for (const key of this.#ended) {
         const [generation = '', partition] = key.split('/');
-        const [was, is] = [before, after].map((state) =>
-          this.#positionOf(state, generation, Number(partition)),
-        );
-        if (was !== is) throw new Violation(`${key}: another log was applied at ${was}`);
+        const was = this.#positionOf(before, generation, Number(partition));
+        if (was !== this.#positionOf(after, generation, Number(partition)))
+          throw new Violation(`${key}: another log was applied at ${was}`);
       }
       this.#invariants.check(before, after, session, this.#ended);
     } catch (error) {
@@ -665,10 +653,8 @@ class World implements WorldOfProjectors {
       this.#invariants.checkAll(state, generation, this.#ended);
     await this.#checkTrees();
     for (const follower of this.#followers) {
-      const partition = this.#partitionOf(follower.storeId);
       // Followers may have changes of a lost end, which no other generation has.
-      if (this.#generations.some((generation) => this.#ended.has(`${generation}/${partition}`)))
-        continue;
+      if (this.#isOther(this.#partitionOf(follower.storeId))) continue;
       while (!follower.poll(state, this.#answering));
       this.#compare(follower, state, true);
     }
@@ -678,8 +664,8 @@ class World implements WorldOfProjectors {
   #isCaughtUp(): boolean {
     const { state } = this.#server;
     return this.#generations.every((generation) => {
-      const queued = [...(state.get(`${generation}/${REWRITINGS}`)?.values() ?? [])];
-      if (queued.some(({ doc }) => !this.#ended.has(`${generation}/${String(doc['partition'])}`)))
+      const queued = docsOf(state, generation, REWRITINGS);
+      if (queued.some((doc) => !this.#ended.has(`${generation}/${String(doc['partition'])}`)))
         return false;
       return this.logs.every(({ end }, partition) => {
         const key = `${generation}/${partition}`;

@@ -29,9 +29,9 @@ export function mongodbFaults(mongodb: ReplicaSet): MongodbFaults {
     async shedLoad(milliseconds) {
       const primary = await mongodb.primary();
       const data = { ...OVERLOADED, failCommands: SERVICE_COMMANDS, appName: 'projector' };
-      await commandAt(primary, failPoint('failCommand', { activationProbability: 0.5 }, data));
+      const end = await failPoint(primary, 'failCommand', data, { activationProbability: 0.5 });
       await sleep(milliseconds);
-      await commandAt(primary, failPoint('failCommand', 'off'));
+      await end();
     },
   };
 }

@@ -16,7 +16,5 @@ export const NOTHING = {
   copies: 0,
   transactions: 0,
   aborted: 0,
-  rawBatches: 0,
-  poisonBatches: 0,
 };
 export type Tally = typeof NOTHING;

@@ -2,32 +2,18 @@
 import { type EpisodeOptions, playEpisode } from './episode.ts';
 import { NOTHING, type Tally } from './tally.ts';
 
-export interface TrialOptions {
-  seed: number;
-  seconds: number;
-  /** The rounds of an episode, fewer if the time is over. */
-  rounds: number;
-  say: EpisodeOptions['say'];
-  /** `null` where MongoDB is shared with others. */
-  mongodb: EpisodeOptions['mongodb'];
-}
+type TrialOptions = Omit<EpisodeOptions, 'isOver'> & { seconds: number };
 
 /**
  * Runs the trial, and completes the last round.
  * @throws at the first difference, with the seed.
  */
-export async function runTrial({
-  seed,
-  seconds,
-  rounds,
-  say,
-  mongodb,
-}: TrialOptions): Promise<Tally> {
+export async function runTrial({ seed, seconds, ...others }: TrialOptions): Promise<Tally> {
   const tally = { ...NOTHING };
   const end = performance.now() + seconds * 1_000;
   const isOver = () => performance.now() >= end;
   for (let number = 0; number === 0 || !isOver(); number += 1) {
-    const options = { seed: (seed + number) % 2 ** 31, rounds, isOver, say, mongodb };
+    const options = { ...others, seed: (seed + number) % 2 ** 31, isOver };
     try {
       await playEpisode(options, tally);
     } catch (error) {
@@ -35,7 +21,7 @@ export async function runTrial({
         cause: error,
       });
     }
-    say(`seed ${options.seed}: ${describeTally(tally)}`);
+    others.say(`seed ${options.seed}: ${describeTally(tally)}`);
   }
   return tally;
 }

@@ -55,11 +55,8 @@ export function startPrometheus(program: string, targets: Record<string, string>
       await server.kill();
       await home.close();
     };
-    const isReady = () =>
-      fetch(`http://${address}/-/ready`).then(
-        ({ ok }) => ok,
-        () => false,
-      );
+    const isReady = async () =>
+      (await fetch(`http://${address}/-/ready`).catch(() => null))?.ok === true;
     try {
       await startAll([server], () => eventually('Prometheus is ready', isReady, READY_MS));
     } catch (error) {

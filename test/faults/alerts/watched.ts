@@ -11,33 +11,22 @@ import { eventually } from '#test/eventually.ts';
 import { createInstallation } from '#test/installation.ts';
 import { DEFAULT_TIMEOUTS } from '#test/patience.ts';
 import { startRedisProcess } from '#test/redis-process.ts';
-import { type LogLine, type ServiceProcess, startService } from '#test/service-process.ts';
+import {
+  killAll,
+  listening,
+  type LogLine,
+  type ServiceProcess,
+  startService,
+} from '#test/service-process.ts';
+import { times } from '#test/times.ts';
 import { createApiClient } from '#test/api-client.ts';
 import { runCommand } from '../../services/admin/run-command.ts';
 import { makeHome } from '../servers/home.ts';
 import { LETS_HANG } from '../servers/hanging-transaction.ts';
 import { startKafkaCluster } from '../servers/kafka-cluster.ts';
-import {
-  commandAt,
-  failPoint,
-  startReplicaSet,
-  WITH_TEST_COMMANDS,
-} from '../servers/replica-set.ts';
+import { commandAt, startReplicaSet, WITH_TEST_COMMANDS } from '../servers/replica-set.ts';
 import type { Server } from '../servers/server.ts';
 import { startPrometheus } from './prometheus.ts';
-
-/** A service whose operations port stays the same, as Prometheus has it. */
-export interface Service {
-  /** Resolves once it says that it has started. */
-  start: () => Promise<void>;
-  /** SIGKILL. */
-  kill: () => Promise<void>;
-  /** SIGSTOP. */
-  freeze: () => void;
-  /** The first line of the present process that `check` accepts, past or future. */
-  logged: (check: (line: LogLine) => boolean) => Promise<LogLine>;
-  lines: () => LogLine[];
-}
 
 export const STORE = 's1';
 export const DEAD_LETTER_BYTES = 10_000;
@@ -65,6 +54,7 @@ export async function startWatched(program: string) {
     made(startRedisProcess()),
     made(makeHome()),
   ]);
+  const mongod = mongodb.servers[0] as Server;
   const signingKeys = join(home.path, 'signing-keys.json');
   await writeFile(signingKeys, JSON.stringify({ keys: [await newSigningKey()] }));
   const installation = await made(
@@ -86,20 +76,16 @@ export async function startWatched(program: string) {
   );
   installation.redis.on('error', () => undefined);
   const [projectorPort = 0, queryPort = 0, port = 0] = await freePorts(3);
-  const service = (
-    name: 'projector' | 'query',
-    title: string,
-    settings: Record<string, string>,
-  ) => {
-    const one = restartable(name, title, { ...installation.env, ...settings });
+  const service = (name: 'projector' | 'query', settings: Record<string, string>) => {
+    const one = restartable(name, { ...installation.env, ...settings });
     begun.defer(one.kill);
     return one;
   };
-  const projector = service('projector', 'projector', {
+  const projector = service('projector', {
     KAFKA_BROKERS: kafka.proxied,
     OPERATIONS_PORT: String(projectorPort),
   });
-  const query = service('query', 'query service', {
+  const query = service('query', {
     OPERATIONS_PORT: String(queryPort),
     QUERY_PORT: String(port),
   });
@@ -124,14 +110,10 @@ export async function startWatched(program: string) {
   let sequence = 0;
   const orders = (count: number, time = new Date()) =>
     installation.publish(
-      Array.from({ length: count }, () => {
+      times(count, () => {
         sequence += 1;
-        return orderEvent(`o${sequence % ORDERS}`, {
-          storeId: STORE,
-          sequence,
-          time,
-          data: { total: totalOf(sequence) },
-        });
+        const data = { total: totalOf(sequence) };
+        return orderEvent(`o${sequence % ORDERS}`, { storeId: STORE, sequence, time, data });
       }),
     );
   const prometheus = await made(
@@ -144,8 +126,7 @@ export async function startWatched(program: string) {
   return {
     installation,
     kafka,
-    mongodb,
-    mongod: mongodb.servers[0] as Server,
+    mongod,
     redis,
     /** Its Kafka is behind `kafka.proxy`. */
     projector,
@@ -163,9 +144,10 @@ export async function startWatched(program: string) {
     orders,
     /** Sends so many requests at the same time. */
     async requests(count: number) {
-      const answers = Array.from({ length: count }, () => get('/api/order/list?page_size=1'));
       // Without an answer, and with one of any status, it was a request.
-      await Promise.allSettled(answers.map(async (answer) => (await answer).arrayBuffer()));
+      await Promise.allSettled(
+        times(count, async () => (await get('/api/order/list?page_size=1')).arrayBuffer()),
+      );
     },
     /** Shows by a request that an order published now is applied. */
     async works() {
@@ -187,8 +169,8 @@ export async function startWatched(program: string) {
     },
     /** Ends whatever a drill that failed has left, so that the next does not fail for it. */
     async recover() {
-      mongodb.servers[0]?.resume();
-      await commandAt(mongodb.servers[0] as Server, failPoint('failCommand', 'off'));
+      mongod.resume();
+      await commandAt(mongod, { configureFailPoint: 'failCommand', mode: 'off' });
       for (const server of [...kafka.servers, ...mongodb.servers])
         if (!server.isRunning()) await server.start();
       await kafka.proxy.restore();
@@ -202,28 +184,28 @@ export async function startWatched(program: string) {
   };
 }
 
-function restartable(
-  name: 'projector' | 'query',
-  title: string,
-  env: Record<string, string>,
-): Service {
+/** A service whose operations port stays the same, as Prometheus has it. */
+function restartable(name: 'projector' | 'query', env: Record<string, string>) {
   let current: ServiceProcess | null = null;
   const running = () => {
     if (current === null) throw new Error(`${name} was not started`);
     return current;
   };
   return {
+    /** Resolves once it has started. */
     async start() {
       current = startService(name, env);
-      await current.logged(({ msg }) => msg === `${title} started`);
+      await listening(current);
     },
     async kill() {
-      current?.kill('SIGKILL');
-      await current?.ended;
+      if (current !== null) await killAll([current]);
     },
     freeze: () => running().kill('SIGSTOP'),
-    logged: (check) => running().logged(check),
-    lines: () => running().lines,
+    /** The first line of the present process that `check` accepts, past or future. */
+    logged: (check: (line: LogLine) => boolean) => running().logged(check),
+    get lines() {
+      return running().lines;
+    },
   };
 }
 

@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { Agent, type IncomingMessage, request } from 'node:http';
 import { parentPort, Worker, workerData } from 'node:worker_threads';
 import { setTimeout as pause } from 'node:timers/promises';
+import { times } from '#test/times.ts';
 
 export interface Order {
   url: string;
@@ -39,19 +40,17 @@ async function ask({ url, token, targets, connections, pauseMs }: Order, isOver:
   const get = async (target: string) => {
     const began = performance.now();
     const sent = request(url + target, { agent, headers }).end();
-    const status = await once(sent, 'response').then(
-      async (emitted) => {
-        const [answer] = emitted as [IncomingMessage];
-        await once(answer.resume(), 'end');
-        return answer.statusCode ?? 0;
-      },
-      () => 0,
-    );
+    const answered = async () => {
+      const [answer] = (await once(sent, 'response')) as [IncomingMessage];
+      await once(answer.resume(), 'end');
+      return answer.statusCode ?? 0;
+    };
+    const status = await answered().catch(() => 0);
     asked.statuses[status] = (asked.statuses[status] ?? 0) + 1;
     asked.milliseconds.push(performance.now() - began);
   };
   await Promise.all(
-    Array.from({ length: connections }, async (_, connection) => {
+    times(connections, async (connection) => {
       let next = Math.floor((connection * targets.length) / connections);
       while (!isOver()) {
         await get(targets[next % targets.length] ?? '');

@@ -5,7 +5,8 @@
 import { expect } from 'vitest';
 import { eventually } from '#test/eventually.ts';
 import { startRedisCluster } from '#test/redis-cluster.ts';
-import { type ServiceProcess, startService } from '#test/service-process.ts';
+import { killAll, listening, type ServiceProcess, startService } from '#test/service-process.ts';
+import { times } from '#test/times.ts';
 import { fetchToken, publishKeys, type PublishedKey } from '../../bench/query/tokens.ts';
 import { runJson } from '../../services/admin/run-command.ts';
 import { type Backend, startHaproxy } from '../servers/haproxy.ts';
@@ -14,7 +15,7 @@ import { startReplicaSet } from '../servers/replica-set.ts';
 import { startTrial } from '../trial.ts';
 import { type GivenKey, startIntegrations } from './integrations.ts';
 
-export const STORES = 200;
+const STORES = 200;
 const INTEGRATIONS = 50;
 const PARTITIONS = 6;
 const OF_EACH = 3;
@@ -22,30 +23,17 @@ const EVENTS_PER_SECOND = 50;
 /** The values of production; other tests use longer or shorter ones. */
 const USUAL = { KAFKA_SESSION_TIMEOUT_MS: '', SHUTDOWN_DELAY_MS: '' };
 
-export interface QueryInstance extends Backend {
-  process: ServiceProcess;
-}
-
-export type Fleet = Awaited<ReturnType<typeof start>>;
+export type Fleet = Awaited<ReturnType<typeof startFleet>>;
 
 /**
  * Starts everything, and waits until every integration got an answer.
  * @param settings of the query services.
  */
 export async function startFleet(settings: Record<string, string>) {
-  const cleanup = new AsyncDisposableStack();
-  try {
-    return await start(settings, cleanup);
-  } catch (error) {
-    await cleanup.disposeAsync();
-    throw error;
-  }
-}
-
-async function start(settings: Record<string, string>, cleanup: AsyncDisposableStack) {
+  await using begun = new AsyncDisposableStack();
   const closed = async <T extends { close: () => Promise<void> }>(starting: Promise<T>) => {
     const started = await starting;
-    cleanup.defer(() => started.close());
+    begun.defer(() => started.close());
     return started;
   };
   // One by one: two cores start ten servers no faster in parallel.
@@ -68,29 +56,21 @@ async function start(settings: Record<string, string>, cleanup: AsyncDisposableS
     }),
   );
   const env = { ...trial.installation.env, ENVIRONMENTS: trial.disturbed };
-  const queries: QueryInstance[] = [];
+  /** The running ones, the oldest first. */
+  const queries: (Backend & { process: ServiceProcess })[] = [];
   const projectors: ServiceProcess[] = [];
-  cleanup.defer(async () => {
-    for (const { process } of queries) process.kill('SIGKILL');
-    await Promise.all(queries.map(({ process }) => process.ended));
-  });
+  begun.defer(() => killAll(queries.map(({ process }) => process)));
 
   const addQuery = async () => {
     const process = startService('query', { ...env, ...settings });
-    const line = await process.logged(({ msg }) => msg === 'query service started');
-    const instance = { process, url: String(line['url']), operations: String(line['operations']) };
+    const instance = { process, ...(await listening(process)) };
     queries.push(instance);
-    await eventually('it is ready', () =>
-      fetch(`${instance.operations}/ready`).then(
-        ({ ok }) => ok,
-        () => false,
-      ),
-    );
+    await eventually('it is ready', async () => (await fetch(`${instance.operations}/ready`)).ok);
     await proxy.add(instance);
   };
   const addProjector = async () => {
     const joined = trial.start();
-    await joined.logged(({ msg }) => msg === 'projector started');
+    await listening(joined);
     projectors.push(joined);
   };
   /** Publishes keys, and gets a token for each once it is active. */
@@ -106,16 +86,15 @@ async function start(settings: Record<string, string>, cleanup: AsyncDisposableS
     }
     return given;
   };
-  const three = Array.from({ length: OF_EACH }, () => Promise.all([addProjector(), addQuery()]));
-  await Promise.all(three);
+  await Promise.all(times(OF_EACH, () => Promise.all([addProjector(), addQuery()])));
   // By then each store has events.
   await trial.untilAdvanced();
-  const keys = await giveKeys(Array.from({ length: INTEGRATIONS }, (_, index) => `s${index * 4}`));
+  const keys = await giveKeys(times(INTEGRATIONS, (index) => `s${index * 4}`));
   const integrations = startIntegrations(proxy.url, keys);
-  cleanup.defer(() => integrations.stop());
+  begun.defer(() => integrations.stop());
   await integrations.everyoneIsAnswered();
   integrations.takeFailures();
-  integrations.takeLost();
+  const running = begun.move();
   return {
     kafka,
     mongodb,
@@ -123,9 +102,6 @@ async function start(settings: Record<string, string>, cleanup: AsyncDisposableS
     trial,
     proxy,
     integrations,
-    /** The running query services, the oldest first. */
-    queries,
-    projectors,
     addQuery,
     addProjector,
     giveKeys,
@@ -152,15 +128,15 @@ async function start(settings: Record<string, string>, cleanup: AsyncDisposableS
       await runJson(env, ['keys', 'revoke', clientId]);
     },
     /** The status of a list request at each query service. */
-    askEach: (token: string) =>
-      Promise.all(
-        queries.map(async ({ url }) => {
-          const headers = { authorization: `Bearer ${token}` };
-          const response = await fetch(`${url}/api/order/list?page_size=1`, { headers });
-          await response.arrayBuffer();
-          return response.status;
-        }),
-      ),
-    close: () => cleanup.disposeAsync(),
+    askEach: (token: string) => Promise.all(queries.map(({ url }) => statusOf(url, token))),
+    close: () => running.disposeAsync(),
   };
+}
+
+/** The status of a list request. */
+export async function statusOf(url: string, token: string): Promise<number> {
+  const headers = { authorization: `Bearer ${token}` };
+  const response = await fetch(`${url}/api/order/list?page_size=1`, { headers });
+  await response.arrayBuffer();
+  return response.status;
 }

@@ -4,17 +4,20 @@
  */
 import { describeError } from '#shared/errors.ts';
 import { pause } from '#shared/waiting.ts';
+import { eventually } from '#test/eventually.ts';
 import { fetchToken, type PublishedKey } from '../../bench/query/tokens.ts';
 
 export interface GivenKey extends PublishedKey {
   token: string;
 }
 
-export interface Failure {
+interface Failure {
   /** Begin and end of the attempt, by `performance.now()`. */
   began: number;
   ended: number;
   what: string;
+  /** Whether it was the last attempt of its request. */
+  isLost: boolean;
 }
 
 const POLL_MS = 2_000;
@@ -24,24 +27,22 @@ const LIMIT_MS = 60_000;
 const RETRIES = 6;
 const FIRST_BACK_OFF_MS = 200;
 
-interface Page {
-  next: string;
-}
-
 /** Starts an integration per key; every third waits for changes, the others poll. */
 export function startIntegrations(url: string, keys: readonly GivenKey[]) {
   const over = new AbortController();
   const counts = keys.map(() => 0);
   const tokens = keys.map(({ token }) => token);
   let failures: Failure[] = [];
-  let lost = 0;
 
   /** One request with its retries. @returns `null` if all attempts failed. */
   const ask = async (own: number, path: string): Promise<unknown> => {
     for (let attempt = 0; attempt <= RETRIES && !over.signal.aborted;) {
       const began = performance.now();
-      const failed = (what: string) => failures.push({ began, ended: performance.now(), what });
+      const isLost = attempt === RETRIES;
+      const failed = (what: string) =>
+        failures.push({ began, ended: performance.now(), what, isLost });
       let waitMs = FIRST_BACK_OFF_MS * 2 ** attempt;
+      attempt += 1;
       try {
         const response = await fetch(`${url}${path}`, {
           headers: { authorization: `Bearer ${tokens[own]}` },
@@ -53,19 +54,16 @@ export function startIntegrations(url: string, keys: readonly GivenKey[]) {
           return JSON.parse(body) as unknown;
         }
         failed(String(response.status));
-        const retryAfterMs = Number(response.headers.get('retry-after') ?? 0) * 1_000;
         if (response.status === 429) attempt -= 1;
         else if (response.status === 401) tokens[own] = await renewed(own);
         else if (response.status < 500) return null;
-        waitMs = Math.max(waitMs, retryAfterMs);
+        waitMs = Math.max(waitMs, Number(response.headers.get('retry-after') ?? 0) * 1_000);
       } catch (error) {
         if (over.signal.aborted) return null;
         failed(`connection: ${describeError(error)}`);
       }
-      attempt += 1;
       await pause(waitMs, over.signal);
     }
-    if (!over.signal.aborted) lost += 1;
     return null;
   };
 
@@ -86,7 +84,7 @@ export function startIntegrations(url: string, keys: readonly GivenKey[]) {
     while (!over.signal.aborted) {
       const page = await ask(own, `/api/order/changes?page_size=100${after}`);
       if (page === null) await pause(POLL_MS, over.signal);
-      else after = `&wait=${WAIT_SECONDS}&after=${(page as Page).next}`;
+      else after = `&wait=${WAIT_SECONDS}&after=${(page as { next: string }).next}`;
     }
   };
   const running = keys.map((_, own) => (own % 3 === 0 ? wait(own) : poll(own)));
@@ -99,25 +97,13 @@ export function startIntegrations(url: string, keys: readonly GivenKey[]) {
       failures = [];
       return taken;
     },
-    /** Requests whose attempts all failed since the last call. */
-    takeLost() {
-      const taken = lost;
-      lost = 0;
-      return taken;
-    },
     /** Waits until each integration gets another answer. */
     async everyoneIsAnswered() {
       const before = [...counts];
-      const end = performance.now() + LIMIT_MS;
-      while (counts.some((count, own) => count === before[own])) {
-        if (performance.now() > end) {
-          const waiting = counts.filter((count, own) => count === before[own]).length;
-          throw new Error(
-            `${waiting} integrations were not answered: ${JSON.stringify(failures.slice(-5))}`,
-          );
-        }
-        await pause(50, new AbortController().signal);
-      }
+      const isEveryone = () => counts.every((count, own) => count !== before[own]);
+      await eventually('everyone is answered', isEveryone, LIMIT_MS).catch((error: unknown) => {
+        throw new Error(`${String(error)}: ${JSON.stringify(failures.slice(-5))}`);
+      });
     },
     async stop() {
       over.abort();

@@ -10,20 +10,12 @@ import { accessTopic, changesTopic } from '#shared/events/topics.ts';
 import { makeAuthority } from '#test/certificates.ts';
 import { useFolder } from '#test/folder.ts';
 import { eventually } from '#test/eventually.ts';
+import { times } from '#test/times.ts';
 import { PASSWORD, startSecureBroker, USER } from '../../secure-servers/kafka.ts';
 import { startKafkaCluster } from '../servers/kafka-cluster.ts';
 import { useStates } from './traffic.ts';
 
-const BROKERS = [1, 2, 3];
-/** Three brokers hold partitions, so that each of them has some alone. */
-const PARTITIONS = [0, 1, 2];
-const {
-  AclOperationTypes,
-  AclPermissionTypes,
-  AclResourceTypes,
-  ConfigResourceTypes,
-  ResourcePatternTypes,
-} = kafkajs;
+const { AclOperationTypes, AclPermissionTypes, AclResourceTypes, ResourcePatternTypes } = kafkajs;
 
 describe('three brokers', () => {
   const { found, row } = useStates('Kafka', async () => {
@@ -36,50 +28,40 @@ describe('three brokers', () => {
     });
     return { ...kafka, settings: { KAFKA_BROKERS: kafka.brokers } };
   });
-  const topics = () => {
-    const { environment } = found.traffic.installation;
-    return { changes: changesTopic(environment), access: accessTopic(environment) };
-  };
+  const changes = () => changesTopic(found.traffic.installation.environment);
+  const access = () => accessTopic(found.traffic.installation.environment);
   const inSync = async () => {
-    for (const topic of Object.values(topics())) await found.servers.inSync(topic);
+    for (const topic of [changes(), access()]) await found.servers.inSync(topic);
   };
-  /** Gives the partitions of a topic other replicas, the first of which is preferred as leader. */
-  const reassign = async (topic: string, replicasOf: (partition: number) => number[]) => {
-    const partitions = topic === topics().changes ? PARTITIONS : await partitionsOf(topic);
-    const partitionAssignment = partitions.map((partition) => ({
-      partition,
-      replicas: replicasOf(partition),
-    }));
-    await found.servers.admin.alterPartitionReassignments({
-      topics: [{ topic, partitionAssignment }],
-    });
-    await eventually('it is moved', async () => {
-      const { topics: moving } = await found.servers.admin.listPartitionReassignments({});
+  /** Gives the partitions other replicas, of which the first is preferred as leader. */
+  const reassign = async (ofChanges: number, ofAccess: number) => {
+    const { admin, partitionsOf } = found.servers;
+    const moved = async (topic: string, first: number) => {
+      const partitionAssignment = (await partitionsOf(topic)).map(({ partitionId: partition }) => ({
+        partition,
+        replicas: times(3, (index) => ((first + partition + index) % 3) + 1),
+      }));
+      return { topic, partitionAssignment };
+    };
+    const topics = [await moved(changes(), ofChanges), await moved(access(), ofAccess)];
+    await admin.alterPartitionReassignments({ topics });
+    await eventually('they are moved', async () => {
+      const { topics: moving } = await admin.listPartitionReassignments({});
       return moving.length === 0;
     });
+    await inSync();
   };
-  const partitionsOf = async (topic: string) => {
-    const { topics: known } = await found.servers.admin.fetchTopicMetadata({ topics: [topic] });
-    return known[0]?.partitions.map(({ partitionId }) => partitionId) ?? [];
-  };
-  const from = (first: number) => (partition: number) =>
-    BROKERS.map((_, index) => ((first + partition + index) % 3) + 1);
 
   row('leaders move to other brokers, and back by preference', async () => {
-    const leader = await found.servers.leaderOf(topics().changes, 0);
+    const leader = await found.servers.leaderOf(changes(), 0);
     await leader.end();
     await leader.start();
     return inSync;
   });
 
   row('partitions are reassigned under load', async () => {
-    await reassign(topics().changes, from(1));
-    await reassign(topics().access, from(2));
-    return async () => {
-      await reassign(topics().changes, from(0));
-      await reassign(topics().access, from(0));
-      await inSync();
-    };
+    await reassign(1, 2);
+    return () => reassign(0, 0);
   });
 
   row('the controllers restart, one after the other', async () => {
@@ -88,56 +70,40 @@ describe('three brokers', () => {
       await server.start();
       await inSync();
     }
-    return () => Promise.resolve();
+    return inSync;
   });
 
-  const quota = (setting: string) => async () => {
+  const clients = ['--entity-type', 'clients', '--entity-default'];
+  const topic = () => ['--entity-type', 'topics', '--entity-name', changes()];
+  /** Changes settings. @returns removes them. */
+  const configured = (entity: () => string[], settings: Record<string, string>) => async () => {
     const alter = (...what: string[]) =>
-      found.servers.runTool(
-        'kafka.admin.ConfigCommand',
-        '--alter',
-        ...what,
-        '--entity-type',
-        'clients',
-        '--entity-default',
-      );
-    await alter('--add-config', setting);
-    return async () => void (await alter('--delete-config', setting.split('=', 1)[0] ?? ''));
+      found.servers.runTool('kafka.admin.ConfigCommand', '--alter', ...what, ...entity());
+    const pairs = Object.entries(settings).map(([name, value]) => `${name}=${value}`);
+    await alter('--add-config', pairs.join());
+    return () => alter('--delete-config', Object.keys(settings).join());
   };
-  row('clients may fetch 20,000 bytes a second', quota('consumer_byte_rate=20000'), {
-    lastsMs: 10_000,
-  });
-  row('clients may use a hundredth of a thread', quota('request_percentage=1'), {
-    lastsMs: 10_000,
-  });
-
-  row('the configuration of the topic is changed', async () => {
-    const alter = (value: string) =>
-      found.servers.admin.alterConfigs({
-        validateOnly: false,
-        resources: [
-          {
-            type: ConfigResourceTypes.TOPIC,
-            name: topics().changes,
-            configEntries: [
-              { name: 'retention.ms', value: '-1' },
-              { name: 'max.message.bytes', value: '10485760' },
-              { name: 'segment.ms', value },
-              { name: 'compression.type', value: 'gzip' },
-            ],
-          },
-        ],
-      });
-    await alter('1000');
-    return async () => void (await alter('604800000'));
-  });
+  row(
+    'clients may fetch 20,000 bytes a second',
+    configured(() => clients, { consumer_byte_rate: '20000' }),
+    { lastsMs: 10_000 },
+  );
+  row(
+    'clients may use a hundredth of a thread',
+    configured(() => clients, { request_percentage: '1' }),
+    { lastsMs: 10_000 },
+  );
+  row(
+    'the configuration of the topic is changed',
+    configured(topic, { 'segment.ms': '1000', 'compression.type': 'gzip' }),
+  );
 
   row('a partition of another topic of the cluster has no leader', async () => {
+    const { admin } = found.servers;
     await eventually('every broker is there', async () => {
-      const { brokers } = await found.servers.admin.describeCluster();
-      return brokers.length === BROKERS.length;
+      return (await admin.describeCluster()).brokers.length === 3;
     });
-    await found.servers.admin.createTopics({
+    await admin.createTopics({
       topics: [{ topic: 'of-others', replicaAssignment: [{ partition: 0, replicas: [3] }] }],
     });
     const [, , third] = found.servers.servers;
@@ -198,7 +164,7 @@ describe('a broker with rights', () => {
       const deny = { ...rule, operation: READ, permissionType: AclPermissionTypes.DENY };
       const allow = { ...rule, operation: ALL, permissionType: AclPermissionTypes.ALLOW };
       await found.servers.admin.createAcls({ acl: [allow, deny] });
-      return async () => void (await found.servers.admin.deleteAcls({ filters: [deny] }));
+      return () => found.servers.admin.deleteAcls({ filters: [deny] });
     });
   }
 });

@@ -2,13 +2,15 @@
  * The states of MongoDB between up and down, one by one, under traffic (docs/reliability.md has the
  * same table).
  */
-import { createConnection, type Socket } from 'node:net';
+import { createConnection } from 'node:net';
 import { cp, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { MongoClient } from 'mongodb';
 import { describe } from 'vitest';
 import { useFolder } from '#test/folder.ts';
+import { times } from '#test/times.ts';
+import { words } from '#test/words.ts';
 import {
   commandAt,
   failPoint,
@@ -19,9 +21,10 @@ import {
 import type { Server } from '../servers/server.ts';
 import { useStates } from './traffic.ts';
 
-const LABELS = ['SystemOverloadedError', 'RetryableError'];
+const STOPS_APPLYING = 'rsSyncApplyStop';
+const OVERLOADED = { errorLabels: ['SystemOverloadedError', 'RetryableError'] };
 /** Codes of states, and codes that this release does not know, which half of all commands get. */
-const CODES: readonly (readonly [name: string, code: number, labels?: string[]])[] = [
+const CODES: readonly (readonly [name: string, code: number, more?: object])[] = [
   ['HostUnreachable', 6],
   ['LockTimeout', 24],
   ['MaxTimeMSExpired', 50],
@@ -36,41 +39,29 @@ const CODES: readonly (readonly [name: string, code: number, labels?: string[]])
   ['unknown 412', 412],
   ['unknown 433', 433],
   ['unknown 449', 449],
-  ['IngressRequestRateLimitExceeded', 462, LABELS],
-  ['433 as overload', 433, LABELS],
+  ['IngressRequestRateLimitExceeded', 462, OVERLOADED],
+  ['433 as overload', 433, OVERLOADED],
   ['NotWritablePrimary', 10107],
   ['InterruptedDueToReplStateChange', 11602],
   ['NotPrimaryOrSecondary', 13436],
 ];
 
-function failing(server: () => Promise<Server>, data: object, probability = 0.5) {
-  return async () => {
-    const member = await server();
-    await commandAt(member, failPoint('failCommand', { activationProbability: probability }, data));
-    return () => commandAt(member, failPoint('failCommand', 'off'));
-  };
+interface Member {
+  host: string;
+  priority: number;
 }
 
-/** @param members of the set. @param parameters of its address, for the services. */
-const useMembers = (
-  of: string,
-  size: 1 | 3,
-  {
-    dataIn,
-    args = [],
-    parameters = '',
-  }: { dataIn?: () => string; args?: string[]; parameters?: string } = {},
-) =>
+const useMembers = (of: string, size: 1 | 3, dataIn?: () => string, parameters = '') =>
   useStates(`MongoDB, ${of}`, async () => {
-    const options = { ...(dataIn && { dataIn: dataIn() }), args: [...WITH_TEST_COMMANDS, ...args] };
-    const mongodb = await startReplicaSet(size, options);
+    const args = [...WITH_TEST_COMMANDS, ...(size === 1 ? ['--maxConns=200'] : [])];
+    const mongodb = await startReplicaSet(size, { args, ...(dataIn && { dataIn: dataIn() }) });
     return { ...mongodb, settings: { MONGODB_URI: `${mongodb.uri}${parameters}` } };
   });
 
 describe('one member of MongoDB', () => {
   const folder = useFolder();
   const [data, snapshot] = [() => join(folder, 'data'), () => join(folder, 'snapshot')];
-  const { found, row } = useMembers('one member', 1, { dataIn: data, args: ['--maxConns=200'] });
+  const { found, row } = useMembers('one member', 1, data);
   const member = () => found.servers.servers[0] as Server;
 
   row('steps down', async () => {
@@ -78,40 +69,36 @@ describe('one member of MongoDB', () => {
     return () => found.servers.whole();
   });
 
-  for (const [what, errorCode, errorLabels] of CODES) {
+  /** Lets commands fail, half of them by default. */
+  const failing =
+    (data: object, mode: object = { activationProbability: 0.5 }) =>
+    () =>
+      failPoint(member(), 'failCommand', data, mode);
+
+  for (const [what, errorCode, more] of CODES) {
     row(
       `answers half of all commands with ${what}`,
-      failing(async () => member(), {
-        errorCode,
-        failCommands: SERVICE_COMMANDS,
-        ...(errorLabels === undefined ? {} : { errorLabels }),
-      }),
+      failing({ errorCode, ...more, failCommands: SERVICE_COMMANDS }),
       { lastsMs: 2_000 },
     );
   }
 
   row(
     'answers half of all heartbeats with an error',
-    failing(async () => member(), { errorCode: 91, failCommands: ['hello', 'isMaster', 'ping'] }),
+    failing({ errorCode: 91, failCommands: words('hello isMaster ping') }),
   );
 
+  const writes = words('insert update findAndModify commitTransaction');
   row(
     'has a slow disk: each write and commit takes half a second longer',
     failing(
-      async () => member(),
-      {
-        blockConnection: true,
-        blockTimeMS: 500,
-        failCommands: ['insert', 'update', 'findAndModify', 'commitTransaction'],
-      },
-      1,
+      { blockConnection: true, blockTimeMS: 500, failCommands: writes },
+      { activationProbability: 1 },
     ),
   );
 
   row('accepts no more connections', async () => {
-    const sockets: Socket[] = Array.from({ length: 250 }, () =>
-      createConnection(member().port, '127.0.0.1'),
-    );
+    const sockets = times(250, () => createConnection(member().port, '127.0.0.1'));
     for (const socket of sockets) socket.on('error', () => undefined);
     return async () => {
       for (const socket of sockets) socket.destroy();
@@ -149,22 +136,16 @@ describe('three members of MongoDB', () => {
     const others = found.servers.servers.filter((server) => server !== primary);
     return others as [Server, Server];
   };
-  /**
-   * Changes the configuration of the set.
-   * @param change gets the configuration, with a raised version.
-   */
-  const reconfigure = async (
-    change: (config: { members: { host: string; priority: number }[] }) => void,
-  ) => {
-    const primary = await found.servers.primary();
-    const uri = `mongodb://127.0.0.1:${primary.port}/?directConnection=true`;
-    await using client = new MongoClient(uri);
+  /** Changes the members in the configuration of the set. */
+  const reconfigure = async (change: (member: Member) => void) => {
+    const { port } = await found.servers.primary();
+    await using client = new MongoClient(`mongodb://127.0.0.1:${port}/?directConnection=true`);
     const admin = client.db('admin');
     const { config } = (await admin.command({ replSetGetConfig: 1 })) as unknown as {
-      config: { version: number; members: { host: string; priority: number }[] };
+      config: { version: number; members: Member[] };
     };
     config.version += 1;
-    change(config);
+    config.members.forEach(change);
     await admin.command({ replSetReconfig: config });
   };
 
@@ -177,13 +158,9 @@ describe('three members of MongoDB', () => {
     'another primary is elected by priority',
     async () => {
       const [next] = await secondaries();
-      await reconfigure(({ members }) => {
-        for (const one of members) one.priority = one.host.endsWith(`:${next?.port}`) ? 10 : 1;
-      });
+      await reconfigure((one) => (one.priority = one.host.endsWith(`:${next.port}`) ? 10 : 1));
       return async () => {
-        await reconfigure(({ members }) => {
-          for (const one of members) one.priority = 1;
-        });
+        await reconfigure((one) => (one.priority = 1));
         await found.servers.whole();
       };
     },
@@ -192,20 +169,15 @@ describe('three members of MongoDB', () => {
   );
 
   row('both secondaries stop applying, so that no write has a majority', async () => {
-    const stopped = await secondaries();
-    for (const server of stopped) await commandAt(server, failPoint('rsSyncApplyStop', 'alwaysOn'));
-    return async () => {
-      for (const server of stopped) await commandAt(server, failPoint('rsSyncApplyStop', 'off'));
-    };
+    const ends: (() => Promise<unknown>)[] = [];
+    for (const server of await secondaries()) ends.push(await failPoint(server, STOPS_APPLYING));
+    return () => Promise.all(ends.map((end) => end()));
   });
 
   row('a member gets another name', async () => {
-    const [renamed] = await secondaries();
+    const [{ port }] = await secondaries();
     const rename = (from: string, to: string) =>
-      reconfigure(({ members }) => {
-        for (const one of members)
-          if (one.host === `${from}:${renamed?.port}`) one.host = `${to}:${renamed?.port}`;
-      });
+      reconfigure((one) => (one.host = one.host.replace(`${from}:${port}`, `${to}:${port}`)));
     await rename('127.0.0.1', 'localhost');
     return () => rename('localhost', '127.0.0.1');
   });
@@ -219,15 +191,17 @@ describe('three members of MongoDB', () => {
   row('a secondary is frozen and catches up', async () => {
     const [server] = await secondaries();
     await commandAt(server, { replSetFreeze: 5 });
-    await commandAt(server, failPoint('rsSyncApplyStop', 'alwaysOn'));
-    return () => commandAt(server, failPoint('rsSyncApplyStop', 'off'));
+    return failPoint(server, STOPS_APPLYING);
   });
 });
 
 describe('three members of MongoDB, read with secondaryPreferred', () => {
-  const { found, row } = useMembers('three members, secondaryPreferred', 3, {
-    parameters: '&readPreference=secondaryPreferred',
-  });
+  const { found, row } = useMembers(
+    'three members, secondaryPreferred',
+    3,
+    undefined,
+    '&readPreference=secondaryPreferred',
+  );
 
   row('the primary steps down', async () => {
     await commandAt(await found.servers.primary(), { replSetStepDown: 15 });

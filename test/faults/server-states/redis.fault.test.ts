@@ -7,11 +7,13 @@ import { join } from 'node:path';
 import { Redis } from 'ioredis';
 import { describe } from 'vitest';
 import { debianPackages } from '#test/debian-packages.ts';
+import { eventually } from '#test/eventually.ts';
 import { useFolder } from '#test/folder.ts';
 import { startRedisCluster } from '#test/redis-cluster.ts';
 import { openRedisHome, type RedisProcess, startRedisProcess } from '#test/redis-process.ts';
 import { followsItsMaster, startRedisSentinels } from '#test/redis-sentinels.ts';
-import { startTcpProxy } from '#test/tcp-proxy.ts';
+import { startRedisProxy } from '#test/server-proxies.ts';
+import { times } from '#test/times.ts';
 import { useStates } from './traffic.ts';
 
 /** The library that changes a clock. */
@@ -22,9 +24,6 @@ const FAKETIME = await debianPackages(['libfaketime']).then(
     return null;
   },
 );
-/** Nothing listens there. */
-const NOWHERE = ['127.0.0.1', '1'] as const;
-
 describe('a Redis server', () => {
   const folder = useFolder();
   const { found, row } = useStates('Redis', async () => {
@@ -32,148 +31,121 @@ describe('a Redis server', () => {
     // The services have a user of their own, so that its rights can be withdrawn.
     await server.client.call('ACL', 'SETUSER', 'services', 'on', '>secret', '~*', '&*', '+@all');
     const url = `redis://services:secret@127.0.0.1:${server.port}`;
-    return { server, settings: { REDIS_URL: url }, close: () => server.close() };
+    return { server, settings: { REDIS_URL: url }, close: server.close };
   });
   const redis = () => found.servers.server.client;
-  const set = async (...settings: (readonly [string, string])[]) => {
-    for (const [name, value] of settings) await redis().config('SET', name, value);
+  /** Runs commands, in lines. */
+  const tell = async (...lines: string[]) => {
+    for (const line of lines) {
+      const [command = '', ...words] = line.split(' ');
+      await redis().call(command, words);
+    }
   };
 
-  row('CLIENT PAUSE', async () => {
-    await redis().call('CLIENT', 'PAUSE', 3_000);
-    return async () => void (await redis().ping());
-  });
+  for (const [state, begin, end] of [
+    ['CLIENT PAUSE', ['CLIENT PAUSE 3000'], ['PING']],
+    ['is full (-OOM)', ['CONFIG SET maxmemory 100kb'], ['CONFIG SET maxmemory 0']],
+    // Nothing listens there.
+    ['is a replica (-READONLY)', ['REPLICAOF 127.0.0.1 1'], ['REPLICAOF NO ONE']],
+    [
+      'is a replica without its master (-MASTERDOWN)',
+      ['CONFIG SET replica-serve-stale-data no', 'REPLICAOF 127.0.0.1 1'],
+      ['REPLICAOF NO ONE', 'CONFIG SET replica-serve-stale-data yes'],
+    ],
+    [
+      'has another eviction policy',
+      ['CONFIG SET maxmemory-policy allkeys-lru'],
+      ['CONFIG SET maxmemory-policy noeviction'],
+    ],
+    ['withdraws all rights (ACL)', ['ACL SETUSER services -@all'], ['ACL SETUSER services +@all']],
+    [
+      'withdraws the right to scripts (ACL)',
+      ['ACL SETUSER services -evalsha -eval'],
+      ['ACL SETUSER services +evalsha +eval'],
+    ],
+  ] as const) {
+    row(state, async () => {
+      await tell(...begin);
+      return () => tell(...end);
+    });
+  }
 
   row('is busy with a script (-BUSY)', async () => {
-    await set(['lua-time-limit', '50']);
+    await tell('CONFIG SET lua-time-limit 50');
     const other = new Redis(found.servers.server.url, { lazyConnect: true });
     other.on('error', () => undefined);
     const busy = other.call('EVAL', 'while true do end', 0).catch(() => undefined);
     return async () => {
-      await redis().call('SCRIPT', 'KILL');
+      await tell('SCRIPT KILL');
       await busy;
       other.disconnect();
-    };
-  });
-
-  row('is full (-OOM)', async () => {
-    await set(['maxmemory', '100kb']);
-    return () => set(['maxmemory', '0']);
-  });
-
-  row('is a replica (-READONLY)', async () => {
-    await redis().replicaof(...NOWHERE);
-    return async () => void (await redis().replicaof('NO', 'ONE'));
-  });
-
-  row('is a replica without its master (-MASTERDOWN)', async () => {
-    await set(['replica-serve-stale-data', 'no']);
-    await redis().replicaof(...NOWHERE);
-    return async () => {
-      await redis().replicaof('NO', 'ONE');
-      await set(['replica-serve-stale-data', 'yes']);
     };
   });
 
   row('cannot save (-MISCONF)', async () => {
     const gone = join(folder, 'gone');
     await mkdir(gone);
-    await set(['dir', gone], ['save', '3600 1'], ['stop-writes-on-bgsave-error', 'yes']);
+    await redis().config('SET', 'dir', gone);
+    await redis().config('SET', 'save', '3600 1');
     await rm(gone, { recursive: true });
-    const bgsave = async () => {
-      await redis().bgsave();
-      for (;;) {
-        const info = await redis().info('persistence');
-        if (info.includes('rdb_bgsave_in_progress:0')) return;
-      }
+    const save = async () => {
+      await tell('BGSAVE');
+      await eventually('it has tried', async () =>
+        (await redis().info('persistence')).includes('rdb_bgsave_in_progress:0'),
+      );
     };
-    await bgsave();
+    await save();
     return async () => {
       await mkdir(gone);
-      await set(['dir', folder]);
-      await bgsave();
-      await set(['save', '']);
+      await redis().config('SET', 'dir', folder);
+      await save();
+      await redis().config('SET', 'save', '');
     };
   });
 
   row(
     'loads its data (-LOADING)',
     async () => {
-      const fill = redis().pipeline();
-      for (let key = 0; key < 4_000; key += 1) fill.set(`filling:${key}`, 'x');
-      await fill.exec();
       // A thousandth of a second for each key.
-      await set(['key-load-delay', '1000']);
-      const reloading = redis()
-        .call('DEBUG', 'RELOAD')
-        .catch(() => undefined);
+      await tell('DEBUG POPULATE 4000 filling', 'CONFIG SET key-load-delay 1000');
+      const reloading = tell('DEBUG RELOAD').catch(() => undefined);
       return async () => {
         await reloading;
-        await set(['key-load-delay', '0']);
+        await tell('CONFIG SET key-load-delay 0');
         await redis().eval("for i = 0, 3999 do redis.call('del', 'filling:' .. i) end", 0);
       };
     },
     { lastsMs: 2_000 },
   );
 
-  row('has another eviction policy', async () => {
-    await set(['maxmemory-policy', 'allkeys-lru']);
-    return () => set(['maxmemory-policy', 'noeviction']);
-  });
-
-  row('withdraws all rights (ACL)', async () => {
-    await redis().call('ACL', 'SETUSER', 'services', '-@all');
-    return async () => void (await redis().call('ACL', 'SETUSER', 'services', '+@all'));
-  });
-
-  row('withdraws the right to scripts (ACL)', async () => {
-    await redis().call('ACL', 'SETUSER', 'services', '-evalsha', '-eval');
-    return async () => void (await redis().call('ACL', 'SETUSER', 'services', '+evalsha', '+eval'));
-  });
-
   row('has too few connections', async () => {
-    const before = await redis().config('GET', 'maxclients');
-    await set(['maxclients', '5']);
-    await redis().call('CLIENT', 'KILL', 'TYPE', 'normal', 'SKIPME', 'yes');
-    const others = Array.from(
-      { length: 4 },
-      () => new Redis(found.servers.server.url, { retryStrategy: () => 20 }),
-    );
+    await tell('CONFIG SET maxclients 5', 'CLIENT KILL TYPE normal SKIPME yes');
+    const { url } = found.servers.server;
+    const others = times(4, () => new Redis(url, { retryStrategy: () => 20 }));
     for (const other of others) other.on('error', () => undefined);
     return async () => {
       for (const other of others) other.disconnect();
-      await set(['maxclients', before[1] ?? '10000']);
+      await tell('CONFIG SET maxclients 10000');
     };
   });
 });
 
 describe('a Redis server behind one address', () => {
   const { found, row } = useStates('Redis', async () => {
-    const home = await openRedisHome();
-    const first = await startRedisProcess([], { home });
-    const second = await startRedisProcess(['--replicaof', '127.0.0.1', String(first.port)], {
-      home,
-    });
+    const first = await startRedisProcess();
+    const second = await startRedisProcess(['--replicaof', '127.0.0.1', String(first.port)]);
     await followsItsMaster(second);
-    const proxy = await startTcpProxy({ host: '127.0.0.1', port: first.port });
-    return {
-      first,
-      second,
-      proxy,
-      settings: { REDIS_URL: `redis://127.0.0.1:${proxy.port}` },
-      async close() {
-        await proxy.close();
-        await Promise.all([first, second].map((server) => server.close()));
-        await home.close();
-      },
-    };
+    const proxy = await startRedisProxy(first.url);
+    const close = () => Promise.all([proxy, first, second].map((one) => one.close()));
+    return { first, second, proxy, settings: { REDIS_URL: proxy.url }, close };
   });
   const handOver = async (from: RedisProcess, to: RedisProcess) => {
+    const { proxy } = found.servers;
     await from.client.call('FAILOVER', 'TO', '127.0.0.1', to.port, 'TIMEOUT', 5_000, 'FORCE');
     await followsItsMaster(from);
-    found.servers.proxy.retarget({ host: '127.0.0.1', port: to.port });
-    await found.servers.proxy.cut();
-    await found.servers.proxy.restore();
+    proxy.retarget({ host: '127.0.0.1', port: to.port });
+    await proxy.cut();
+    await proxy.restore();
   };
 
   row('hands over by FAILOVER', async () => {
@@ -187,13 +159,13 @@ describe.skipIf(FAKETIME === null)('a Redis server whose clock goes back', () =>
   const file = () => join(folder, 'clock');
   const { found, row } = useStates('Redis', async () => {
     await writeFile(file(), '+3600\n');
-    const late = {
+    const home = await openRedisHome({
+      ...process.env,
       LD_PRELOAD: FAKETIME ?? '',
       FAKETIME_TIMESTAMP_FILE: file(),
       FAKETIME_NO_CACHE: '1',
       DONT_FAKE_MONOTONIC: '1',
-    };
-    const home = await openRedisHome({ ...process.env, ...late });
+    });
     const server = await startRedisProcess([], { home });
     return {
       server,

@@ -10,6 +10,8 @@ import { findOnPath, freePorts } from '#local/stack/program.ts';
 import { type Command, startGuarded } from '#local/stack/process.ts';
 import { debianPackages } from '#test/debian-packages.ts';
 import { eventually } from '#test/eventually.ts';
+import { succeeds } from '#test/succeeds.ts';
+import { times } from '#test/times.ts';
 import { makeHome } from './home.ts';
 
 /** The addresses of a query service for clients and for readiness checks. */
@@ -37,7 +39,7 @@ export async function startHaproxy() {
     logFile,
   );
   const places = new Map<Backend, string>();
-  const free = Array.from({ length: PLACES }, (_, index) => `query/query${index + 1}`);
+  const free = times(PLACES, (index) => `query/query${index + 1}`);
   const tell = async (...commands: string[]) => {
     const answer = await ask(socket, commands.join('; '));
     // HAProxy echoes a change; any other output is an error.
@@ -51,11 +53,7 @@ export async function startHaproxy() {
     await home.close();
   };
   try {
-    await eventually(
-      'HAProxy is there',
-      () => ask(socket, 'show info').then(Boolean, () => false),
-      20_000,
-    );
+    await eventually('HAProxy is there', () => succeeds(ask(socket, 'show info')), 20_000);
   } catch (error) {
     const log = await readFile(logFile, 'utf8');
     await close();

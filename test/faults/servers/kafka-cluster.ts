@@ -2,13 +2,15 @@
 import { execFile } from 'node:child_process';
 import { delimiter, join } from 'node:path';
 import { promisify } from 'node:util';
-import { setTimeout as sleep } from 'node:timers/promises';
 import kafkajs from 'kafkajs';
 import { locateBroker } from '#local/stack/kafka/kafka.ts';
 import type { Command } from '#local/stack/process.ts';
 import { freePorts } from '#local/stack/program.ts';
+import { TOPIC_CONFIG } from '#shared/kafka/client.ts';
 import { eventually } from '#test/eventually.ts';
+import { succeeds } from '#test/succeeds.ts';
 import { startTcpProxy } from '#test/tcp-proxy.ts';
+import { times } from '#test/times.ts';
 import { makeHome } from './home.ts';
 import { fetchTools } from './kafka-tools/fetched.ts';
 import { makeServer, onFreePorts, startAll } from './server.ts';
@@ -24,29 +26,29 @@ const READY_MS = 60_000;
  */
 export function startKafkaCluster(
   size: 1 | 3,
-  {
-    coordinates = true,
-    settings = {},
-  }: { coordinates?: boolean; settings?: Record<string, string> } = {},
+  options: { coordinates?: boolean; settings?: Record<string, string> } = {},
 ) {
-  return onFreePorts(() => startOnce(size, coordinates, settings));
+  return onFreePorts(() => startOnce(size, options));
 }
 
 const BROKER = 'kafka.Kafka';
 
-async function startOnce(size: 1 | 3, coordinates: boolean, settings: Record<string, string>) {
+async function startOnce(
+  size: 1 | 3,
+  { coordinates = true, settings = {} }: NonNullable<Parameters<typeof startKafkaCluster>[1]>,
+) {
   const home = await makeHome();
   const ports = await freePorts(3 * size);
-  const nodes = Array.from({ length: size }, (_, index) => {
+  const nodes = times(size, (index) => {
     const [port = 0, controller = 0, behindProxy = 0] = ports.slice(3 * index);
-    return { id: index + 1, port, controller, behindProxy };
+    return { port, controller, behindProxy };
   });
   const members = nodes.map(({ port, controller }) => [port, controller]);
   const [first] = nodes;
   const proxy = await startTcpProxy({ host: '127.0.0.1', port: first?.behindProxy ?? 0 });
   let broker: Command | undefined;
   const servers = await Promise.all(
-    nodes.map(async ({ id, port, controller, behindProxy }, index) => {
+    nodes.map(async ({ port, controller, behindProxy }, index) => {
       const program = await locateBroker(home.context, {
         // A client gets the addresses of the listener that it used.
         listeners: `PLAINTEXT://127.0.0.1:${port},PROXIED://127.0.0.1:${behindProxy},CONTROLLER://127.0.0.1:${controller}`,
@@ -57,7 +59,7 @@ async function startOnce(size: 1 | 3, coordinates: boolean, settings: Record<str
         ...(coordinates ? {} : { 'offsets.topic.replication.factor': String(size + 1) }),
         ...settings,
       });
-      const { data, logFile } = await home.room(`kafka-${id}`);
+      const { data, logFile } = await home.room(`kafka-${index + 1}`);
       const member = size === 3 ? { index, ports: members } : undefined;
       const command = await program.prepare(data, [port, controller], logFile, member);
       broker ??= command;
@@ -84,6 +86,10 @@ async function startOnce(size: 1 | 3, coordinates: boolean, settings: Record<str
     await close();
     throw error;
   }
+  const partitionsOf = async (topic: string) => {
+    const { topics } = await admin.fetchTopicMetadata({ topics: [topic] });
+    return (topics[0]?.partitions ?? []).toSorted((a, b) => a.partitionId - b.partitionId);
+  };
   return {
     /** `host:port,…` for clients that bypass the proxies. */
     brokers,
@@ -110,45 +116,54 @@ async function startOnce(size: 1 | 3, coordinates: boolean, settings: Record<str
     logFile: (topic: string, partition: number) =>
       join(home.path, 'kafka-1', 'data', `${topic}-${partition}`, '00000000000000000000.log'),
     async leaderOf(topic: string, partition: number) {
-      const { topics } = await admin.fetchTopicMetadata({ topics: [topic] });
-      const leader = topics[0]?.partitions.find(
-        ({ partitionId }) => partitionId === partition,
-      )?.leader;
-      const server = servers[(leader ?? 0) - 1];
+      const { leader = 0 } = (await partitionsOf(topic))[partition] ?? {};
+      const server = servers[leader - 1];
       if (server === undefined) throw new Error(`${topic}/${partition} has no leader`);
       return server;
     },
+    /** The brokers of a topic's partitions, in order. */
+    partitionsOf,
     /** Waits until all replicas of a topic are in sync. */
-    async inSync(topic: string) {
-      await eventually(
+    inSync: (topic: string) =>
+      eventually(
         `every copy of ${topic} is complete`,
-        async () => {
-          const { topics } = await admin.fetchTopicMetadata({ topics: [topic] });
-          return (
-            topics[0]?.partitions.every(({ isr, replicas }) => isr.length === replicas.length) ===
-            true
-          );
-        },
+        async () =>
+          (await partitionsOf(topic)).every(({ isr, replicas }) => isr.length === replicas.length),
         READY_MS,
-      );
+      ),
+    /** Makes a topic anew. @param replicas the brokers of each partition; one must be in sync. */
+    async placeTopic(topic: string, replicas: number[][], settings: Record<string, string> = {}) {
+      await admin.deleteTopics({ topics: [topic] });
+      const isGone = async () => !(await admin.listTopics()).includes(topic);
+      await eventually('the topic is gone', isGone);
+      const config = { ...TOPIC_CONFIG, 'min.insync.replicas': '1', ...settings };
+      const configEntries = Object.entries(config).map(([name, value]) => ({ name, value }));
+      const replicaAssignment = replicas.map((ids, partition) => ({ partition, replicas: ids }));
+      await admin.createTopics({
+        waitForLeaders: false,
+        topics: [{ topic, replicaAssignment, configEntries }],
+      });
+      const isKnown = () => succeeds(partitionsOf(topic));
+      await eventually('every partition has a leader', isKnown, READY_MS);
     },
   };
 }
 
 async function untilReady(kafka: kafkajs.Kafka, size: number, coordinates: boolean): Promise<void> {
-  for (const end = Date.now() + READY_MS; ; await sleep(100)) {
-    const admin = kafka.admin({ retry: { retries: 0 } });
-    try {
-      await admin.connect();
-      const { brokers } = await admin.describeCluster();
-      if (brokers.length < size) throw new Error(`${brokers.length} of ${size} brokers have come`);
-      // Creates the offsets topic now: the first consumer would fail without it.
-      if (coordinates) await admin.describeGroups(['readiness']);
-      return;
-    } catch (error) {
-      if (Date.now() > end) throw error;
-    } finally {
+  await eventually(
+    `${size} brokers have come`,
+    async () => {
+      const admin = kafka.admin({ retry: { retries: 0 } });
+      const ask = async () => {
+        await admin.connect();
+        // Creates the offsets topic now: the first consumer would fail without it.
+        if (coordinates) await admin.describeGroups(['readiness']);
+        return (await admin.describeCluster()).brokers.length === size;
+      };
+      const isReady = await ask().catch(() => false);
       await admin.disconnect().catch(() => undefined);
-    }
-  }
+      return isReady;
+    },
+    READY_MS,
+  );
 }

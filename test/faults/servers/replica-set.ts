@@ -1,20 +1,14 @@
 /** A MongoDB replica set for one test, of one member or three. */
 import { setTimeout as sleep } from 'node:timers/promises';
-import { MongoClient } from 'mongodb';
+import { type Document, MongoClient } from 'mongodb';
 import { formReplicaSet, locateMongod, REPLICA_SET } from '#local/stack/mongodb/mongodb.ts';
 import { freePorts } from '#local/stack/program.ts';
+import { eventually } from '#test/eventually.ts';
 import { words } from '#test/words.ts';
 import { makeHome } from './home.ts';
 import { makeServer, onFreePorts, type Server, startAll } from './server.ts';
 
-export interface ReplicaSet {
-  uri: string;
-  servers: Server[];
-  primary: () => Promise<Server>;
-  /** Waits until one member is primary and the others are secondaries. */
-  whole: () => Promise<void>;
-  close: () => Promise<void>;
-}
+export type ReplicaSet = Awaited<ReturnType<typeof startOnce>>;
 
 const READY_MS = 60_000;
 
@@ -29,11 +23,11 @@ interface Options {
  * Starts it and waits for its primary. All other settings are MongoDB's defaults, such as ten
  * seconds until an election.
  */
-export function startReplicaSet(size: 1 | 3, options: Options = {}): Promise<ReplicaSet> {
+export function startReplicaSet(size: 1 | 3, options: Options = {}) {
   return onFreePorts(() => startOnce(size, options));
 }
 
-async function startOnce(size: 1 | 3, { dataIn, args = [] }: Options): Promise<ReplicaSet> {
+async function startOnce(size: 1 | 3, { dataIn, args = [] }: Options) {
   const home = await makeHome();
   const program = await locateMongod(home.context);
   const servers = await Promise.all(
@@ -48,8 +42,8 @@ async function startOnce(size: 1 | 3, { dataIn, args = [] }: Options): Promise<R
     await Promise.all(servers.map((server) => server.kill()));
     await home.close();
   };
-  const primary = () => findPrimary(servers);
   const ports = servers.map(({ port }) => port);
+  /** Waits until one member is primary and the others are secondaries. */
   const whole = () => formReplicaSet(ports, new AbortController().signal);
   try {
     await startAll(servers, whole);
@@ -57,43 +51,36 @@ async function startOnce(size: 1 | 3, { dataIn, args = [] }: Options): Promise<R
     await close();
     throw error;
   }
-  const hosts = servers.map(({ port }) => `127.0.0.1:${port}`).join(',');
-  return { uri: `mongodb://${hosts}/?replicaSet=${REPLICA_SET}`, servers, primary, whole, close };
+  const hosts = ports.map((port) => `127.0.0.1:${port}`).join(',');
+  const uri = `mongodb://${hosts}/?replicaSet=${REPLICA_SET}`;
+  return { uri, servers, primary: () => findPrimary(servers), whole, close };
 }
 
 async function findPrimary(servers: Server[]): Promise<Server> {
-  return until(async () => {
-    for (const server of servers.filter((one) => one.isRunning())) {
-      const answer = await onServer(server, { hello: 1 }).catch(() => null);
-      if (answer?.['isWritablePrimary'] === true) return server;
-    }
-    throw new Error('no member is primary');
-  });
-}
-
-async function until<T>(attempt: () => Promise<T>): Promise<T> {
-  for (const end = Date.now() + READY_MS; ; await sleep(50)) {
-    try {
-      return await attempt();
-    } catch (error) {
-      if (Date.now() > end) throw error;
-    }
-  }
+  let found: Server | undefined;
+  await eventually(
+    'a member is primary',
+    async () => {
+      for (const server of servers.filter((one) => one.isRunning())) {
+        const answer = await onServer(server, { hello: 1 }).catch(() => null);
+        if (answer?.['isWritablePrimary'] === true) found = server;
+      }
+      return found !== undefined;
+    },
+    READY_MS,
+  );
+  return found as Server;
 }
 
 /**
  * Uses a new client per attempt: a client whose first connection failed may never connect again.
  */
-async function onServer(server: Server, command: object): Promise<Record<string, unknown>> {
-  const client = new MongoClient(`mongodb://127.0.0.1:${server.port}/?directConnection=true`, {
-    serverSelectionTimeoutMS: 1_000,
-    connectTimeoutMS: 1_000,
-  });
-  try {
-    return await client.db('admin').command({ ...command });
-  } finally {
-    await client.close();
-  }
+async function onServer(server: Server, command: object): Promise<Document> {
+  await using client = new MongoClient(
+    `mongodb://127.0.0.1:${server.port}/?directConnection=true`,
+    { serverSelectionTimeoutMS: 1_000, connectTimeoutMS: 1_000 },
+  );
+  return await client.db('admin').command({ ...command });
 }
 
 /** The argument with which members have failpoints. */
@@ -102,14 +89,17 @@ export const WITH_TEST_COMMANDS = ['--setParameter=enableTestCommands=1'];
 const ATTEMPTS = 20;
 
 /** Runs a command at one member, and tries again while that member refuses heartbeats. */
-export async function commandAt(server: Server, command: object): Promise<Record<string, unknown>> {
-  for (let attempt = 1; ; attempt += 1) {
-    try {
-      return await onServer(server, command);
-    } catch (error) {
-      if (attempt === ATTEMPTS) throw error;
-      await sleep(50);
-    }
+export async function commandAt(
+  server: Server,
+  command: object,
+  attempts = ATTEMPTS,
+): Promise<Document> {
+  try {
+    return await onServer(server, command);
+  } catch (error) {
+    if (attempts === 1) throw error;
+    await sleep(50);
+    return commandAt(server, command, attempts - 1);
   }
 }
 
@@ -118,7 +108,14 @@ export const SERVICE_COMMANDS = words(
   'find aggregate insert update delete findAndModify commitTransaction getMore',
 );
 
-/** The command that sets a failpoint, or ends it by the mode `off`. */
-export function failPoint(name: string, mode: object | 'alwaysOn' | 'off', data?: object): object {
-  return { configureFailPoint: name, mode, ...(data === undefined ? {} : { data }) };
+/** Sets a failpoint of a member. @returns what ends it. */
+export async function failPoint(
+  server: Server,
+  name: string,
+  data: object = {},
+  mode: object | 'alwaysOn' = 'alwaysOn',
+) {
+  const set = (more: object) => commandAt(server, { configureFailPoint: name, ...more });
+  await set({ mode, data });
+  return () => set({ mode: 'off' });
 }

@@ -7,7 +7,7 @@ describe('record batches of any bytes', () => {
   const timeout = 120_000 + 20 * batches;
   it('yield the same messages as with the Java client', { timeout }, async (context) => {
     const seed = Number(process.env['SEED'] ?? randomInt(2 ** 31));
-    const compared = await compareWithJava({ seed, batches }).catch((error: unknown) => {
+    const compared = await compareWithJava(seed, batches).catch((error: unknown) => {
       // A missing tool skips the test; a difference fails it.
       if (error instanceof Error && !error.message.startsWith('a batch is read differently'))
         context.skip(error.message);

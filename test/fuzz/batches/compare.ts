@@ -41,13 +41,7 @@ export interface Comparison {
  * @throws with the batch in hex and both readings at the first difference. Rejects if Java or a jar
  * is unavailable.
  */
-export async function compareWithJava({
-  seed,
-  batches,
-}: {
-  seed: number;
-  batches: number;
-}): Promise<Comparison> {
+export async function compareWithJava(seed: number, batches: number): Promise<Comparison> {
   const samples = fc.sample(randomBatch, { seed, numRuns: batches });
   const java = await readWithJava(samples.map(({ batch }) => batch));
   const result: Comparison = { read: 0, refused: 0, onPurpose: {} };
@@ -157,12 +151,12 @@ async function readWithJava(batches: readonly Buffer[]): Promise<Read[]> {
     stdio: ['pipe', 'pipe', 'inherit'],
   });
   const printed = text(child.stdout);
-  const framed = batches.flatMap((batch) => {
+  for (const batch of batches) {
     const length = Buffer.alloc(4);
     length.writeInt32BE(batch.length);
-    return [length, batch];
-  });
-  child.stdin.end(Buffer.concat(framed));
+    child.stdin.write(Buffer.concat([length, batch]));
+  }
+  child.stdin.end();
   return (await printed)
     .split('\n')
     .filter((line) => line !== '')

@@ -1,10 +1,8 @@
 /** Plants a mistake in a copy of the code, and runs the simulation there. */
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { cp, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
-import { text } from 'node:stream/consumers';
+import { runProcess } from '../../services/admin/run-command.ts';
 import type { Mistake } from './mistakes.ts';
 
 const COPIED = [
@@ -39,27 +37,13 @@ export async function findMistake(
       join(folder, file),
       code.replace(replace, () => by),
     );
-    const program = [
-      'test/simulation/main.ts',
-      '--seconds',
-      String(seconds),
-      '--from',
-      String(seed),
-      '--no-shrink',
-    ];
-    const child = spawn(process.execPath, program, {
-      cwd: folder,
-      stdio: ['ignore', 'pipe', 'pipe'],
-    });
-    const [said, failure] = await Promise.all([
-      text(child.stdout),
-      text(child.stderr),
-      once(child, 'close'),
-    ]);
-    const last = said.trim().split('\n').at(-1) ?? '';
+    const options = ['--seconds', String(seconds), '--from', String(seed), '--no-shrink'];
+    const program = 'test/simulation/main.ts';
+    const { stdout, stderr } = await runProcess({}, options, { cwd: folder, program });
+    const last = stdout.trim().split('\n').at(-1) ?? '';
     if (FOUND.test(last)) return last;
     if (KEPT.test(last)) return null;
-    throw new Error(`the simulation did not run: ${failure}`);
+    throw new Error(`the simulation did not run: ${stderr}`);
   } finally {
     await rm(folder, { recursive: true, force: true });
   }

@@ -1,7 +1,7 @@
 /** Keys, stores and sessions: what Redis, the log and MongoDB know of them. */
+import { vi } from 'vitest';
 import { controlCollections } from '#shared/access/access-keys.ts';
 import { keyEvent } from '#test/events.ts';
-import { eventually } from '#test/eventually.ts';
 import { runCommand, runJson } from '../../../services/admin/run-command.ts';
 import type { Drill } from '../drill.ts';
 import { STORE, type Watched } from '../watched.ts';
@@ -10,10 +10,9 @@ import { STORE, type Watched } from '../watched.ts';
 const withoutKafka = ({ installation }: Watched, ...args: string[]) =>
   runCommand({ ...installation.env, KAFKA_BROKERS: '127.0.0.1:1' }, args);
 
-async function createKey({ installation }: Watched): Promise<string> {
-  const args = ['keys', 'create', '-s', STORE, '-e', installation.environment, '--scopes', 'order'];
-  const { client_id } = await runJson<{ client_id: string }>(installation.env, args);
-  return client_id;
+async function createKey({ installation: { env, environment } }: Watched): Promise<string> {
+  const command = `keys create -s ${STORE} -e ${environment} --scopes order`;
+  return (await runJson<{ client_id: string }>(env, command)).client_id;
 }
 
 export const ACCESS: readonly Drill[] = [
@@ -44,11 +43,8 @@ export const ACCESS: readonly Drill[] = [
       const { installation, projector } = watched;
       const key = await createKey(watched);
       const { keys } = controlCollections(installation.databases.control);
-      const isThere = async () =>
-        (await keys.findOne({ _id: key, publish_pending: { $exists: false } })) !== null;
-      await eventually('the key is published', isThere);
-      const backup = await keys.findOne({ _id: key });
-      if (backup === null) throw new Error('there is no key');
+      const published = { _id: key, publish_pending: { $exists: false } };
+      const backup = await vi.waitUntil(() => keys.findOne(published), 60_000);
       await withoutKafka(watched, 'keys', 'deactivate', key);
       await projector.kill();
       await keys.replaceOne({ _id: key }, backup);

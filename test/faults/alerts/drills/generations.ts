@@ -10,22 +10,13 @@ import { runCommand, runJson } from '../../../services/admin/run-command.ts';
 import type { Drill } from '../drill.ts';
 import type { Watched } from '../watched.ts';
 
-const inEnvironment = ({ installation }: Watched) => ['--environment', installation.environment];
-
 /** Rebuilds, and drops what is kept. */
-async function rebuild(watched: Watched): Promise<void> {
-  const { installation, run } = watched;
-  await run('rebuild', '--accept', 'all', ...inEnvironment(watched));
+async function rebuild({ installation, run }: Watched): Promise<void> {
+  await run('rebuild', '--accept', 'all');
   type Listed = { generations: { number: number; state: string }[] };
-  const { generations } = await runJson<Listed>(installation.env, [
-    'generations',
-    'list',
-    ...inEnvironment(watched),
-  ]);
-  for (const { number, state } of generations) {
-    if (state === 'kept')
-      await run('generations', 'drop', String(number), '--yes', ...inEnvironment(watched));
-  }
+  const { generations } = await runJson<Listed>(installation.env, 'generations list');
+  for (const { number, state } of generations)
+    if (state === 'kept') await run('generations', 'drop', String(number), '--yes');
 }
 
 export const GENERATIONS: readonly Drill[] = [
@@ -51,7 +42,7 @@ export const GENERATIONS: readonly Drill[] = [
       const orders = databases.generation(environment, next).collection(COLLECTIONS.order);
       const { name = '' } = INDEXES[COLLECTIONS.order]?.[0] ?? {};
       await orders.createIndex({ other: 1 }, { name });
-      const refused = runCommand(installation.env, ['rebuild', ...inEnvironment(watched)]);
+      const refused = runCommand(installation.env, 'rebuild');
       return async () => {
         await projector.logged(({ msg }) => msg?.startsWith('environment stopped') === true);
         await orders.dropIndex(name);

@@ -13,10 +13,6 @@ const CUT_MS = 1_500;
 
 const topicOf = ({ installation }: Watched) => changesTopic(installation.environment);
 
-async function dropLetters({ run }: Watched): Promise<void> {
-  await run('dead-letters', 'drop', '--all', '--yes');
-}
-
 export const KAFKA: readonly Drill[] = [
   {
     name: 'the only broker is killed, and starts again',
@@ -56,7 +52,7 @@ export const KAFKA: readonly Drill[] = [
         await eventually('it is a dead letter', async () =>
           (await run('dead-letters', 'list')).includes('unreadable'),
         );
-        await dropLetters(watched);
+        await run('dead-letters', 'drop', '--all', '--yes');
       };
     },
   },

@@ -6,7 +6,8 @@ import { erasuresIn } from '#shared/read-models/erasures.ts';
 import { orderEvent } from '#test/events.ts';
 import { eventually } from '#test/eventually.ts';
 import { caughtUp, readModels } from '#test/read-models.ts';
-import { commandAt, failPoint } from '../../servers/replica-set.ts';
+import { times } from '#test/times.ts';
+import { failPoint } from '../../servers/replica-set.ts';
 import type { Server } from '../../servers/server.ts';
 import type { Drill } from '../drill.ts';
 import { repeat, STORE } from '../watched.ts';
@@ -15,17 +16,8 @@ import { repeat, STORE } from '../watched.ts';
 const NAMING = 5_000;
 
 /** Delays commands. @returns what ends it. */
-async function delayed(
-  mongod: Server,
-  failCommands: string[],
-  blockTimeMS: number,
-): Promise<() => Promise<unknown>> {
-  await commandAt(
-    mongod,
-    failPoint('failCommand', 'alwaysOn', { blockConnection: true, blockTimeMS, failCommands }),
-  );
-  return () => commandAt(mongod, failPoint('failCommand', 'off'));
-}
+const delayed = (mongod: Server, failCommands: string[], blockTimeMS: number) =>
+  failPoint(mongod, 'failCommand', { blockConnection: true, blockTimeMS, failCommands });
 
 export const MONGODB: readonly Drill[] = [
   {
@@ -60,7 +52,7 @@ export const MONGODB: readonly Drill[] = [
         sequence += 1;
         // Large, so that each read of the log says anew where it ends.
         const data = { notes: 'x'.repeat(5_000) };
-        return Array.from({ length: 100 }, (_, index) =>
+        return times(100, (index) =>
           orderEvent(`flood${index}`, { storeId: STORE, sequence, data }),
         );
       };
@@ -107,7 +99,7 @@ export const MONGODB: readonly Drill[] = [
       const db = await readModels(installation);
       const customer = { entity: 'customer', storeId: 'large', subject: 'c1' };
       const data = { name: 'Maria', created_at: '2026-03-01T12:00:00Z' };
-      const orders = Array.from({ length: NAMING }, (_, index) =>
+      const orders = times(NAMING, (index) =>
         orderEvent(`o${index}`, {
           storeId: 'large',
           data: { customer: { id: 'c1', name: 'Maria' } },
