@@ -15,11 +15,9 @@ import { useFolder } from '#test/folder.ts';
 import { useMade, useQueryService } from '#test/hooks.ts';
 import { send, startHttpProxy } from '#test/http-proxy.ts';
 import { eventually } from '#test/eventually.ts';
-import { prepared, settled } from '../clients/programs.ts';
-import { installPython, installTypeScript, pythonTools } from '../deploy/clients/packed.ts';
+import { installPython, installTypeScript } from '../deploy/clients/packed.ts';
 
 const EXAMPLES = join(import.meta.dirname, '../../docs/examples');
-const tools = settled(pythonTools());
 const CUT_MS = 8_000;
 /** Together more than a pipe holds. */
 const RECORDS = 1_500;
@@ -66,7 +64,7 @@ async function follows(
   client: string,
   file: string,
   args: string[],
-  env: NodeJS.ProcessEnv,
+  env: NodeJS.ProcessEnv = {},
 ): Promise<void> {
   const given = {
     ...process.env,
@@ -119,20 +117,16 @@ async function follows(
 }
 
 it.concurrent('follow-orders in Python', { timeout: LIMIT_MS }, async (context) => {
-  const PYTHONPATH = await installPython(await prepared(tools, context));
-  await follows('python', 'python3', [join(EXAMPLES, 'follow-orders/python/follow.py')], {
-    PYTHONPATH,
-  });
+  const { env } = await installPython(context);
+  await follows('python', 'python3', [join(EXAMPLES, 'follow-orders/python/follow.py')], env);
 });
 
 it.concurrent('follow-orders in TypeScript', { timeout: LIMIT_MS }, async () => {
   const project = join(folder, 'project');
   await installTypeScript(project);
   await cp(join(EXAMPLES, 'follow-orders/typescript/follow.ts'), join(project, 'follow.ts'));
-  await follows(
-    'typescript',
-    process.execPath,
-    ['--disable-warning=ExperimentalWarning', join(project, 'follow.ts')],
-    {},
-  );
+  await follows('typescript', process.execPath, [
+    '--disable-warning=ExperimentalWarning',
+    join(project, 'follow.ts'),
+  ]);
 });

@@ -5,12 +5,10 @@ import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import type { FollowerNotProven } from '../../deploy/testing/api.d.ts';
 import { proveFollower } from '../../deploy/testing/index.ts';
 import { useFolder } from '#test/folder.ts';
-import { prepared, settled } from '../clients/programs.ts';
-import { installPython, installTypeScript, pythonTools } from '../deploy/clients/packed.ts';
+import { installPython, installTypeScript } from '../deploy/clients/packed.ts';
 
 const EXAMPLE = join(import.meta.dirname, '../../docs/examples/follow-orders');
 const folder = useFolder();
-const tools = settled(pythonTools());
 const RIGHT = { missing: [], stale: [], notDeleted: [] };
 
 export function describeProof(changes: number): void {
@@ -36,9 +34,8 @@ export function describeProof(changes: number): void {
       });
 
       it('accepts the Python example', { timeout: LIMIT_MS }, async (context) => {
-        const PYTHONPATH = await installPython(await prepared(tools, context));
+        const { env } = await installPython(context);
         const command = ['python3', join(EXAMPLE, 'python/follow.py')];
-        const env = { PYTHONPATH, PYTHONDONTWRITEBYTECODE: '1' };
         expect(await proveFollower({ command, env, changes })).toMatchObject({ changes, ...RIGHT });
       });
 

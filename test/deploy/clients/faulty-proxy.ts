@@ -1,16 +1,15 @@
 /** A proxy before the API that causes one fault after another, and notes what passes. */
 import { type Exchange, send, startHttpProxy } from '#test/http-proxy.ts';
 
-type Fault = (exchange: Exchange) => unknown;
+export type Fault = (exchange: Exchange) => unknown;
 
 /** What passed: times are of a monotonic clock, in milliseconds. */
 export interface Passed {
   method: string;
-  target: string;
+  isToken: boolean;
   cameAt: number;
   leftAt: number;
   status: number;
-  retryAfter: number;
 }
 
 export const FAULTS = {
@@ -44,26 +43,29 @@ export const FAULTS = {
     send(response, { status: 429, headers: { 'retry-after': '2' }, body: Buffer.from('') }),
 } satisfies Record<string, Fault>;
 
-/** The faults of requests for data and for tokens, one after the other. */
-export type Faults = Partial<Record<'data' | 'token', Fault[]>>;
-
-/** @param api its address. */
-export async function startFaultyProxy(api: string, { data = [], token = [] }: Faults) {
-  const waiting = { data: [...data], token: [...token] };
+/**
+ * @param api its address.
+ * @param data the faults of requests for data, one after the other; `token` those for tokens.
+ */
+export async function startFaultyProxy(
+  api: string,
+  data: readonly Fault[] = [],
+  token: readonly Fault[] = [],
+) {
+  const waiting = { data: data.values(), token: token.values() };
   const passed: Passed[] = [];
   const proxy = await startHttpProxy(api, (exchange) => {
     const { request, response } = exchange;
-    const { method = '', url: target = '' } = request;
-    const cameAt = performance.now();
-    const note: Passed = { method, target, cameAt, leftAt: 0, status: 0, retryAfter: 0 };
+    const { method = '', url = '' } = request;
+    const isToken = url.startsWith('/api/auth/');
+    const note = { method, isToken, cameAt: performance.now(), leftAt: 0, status: 0 };
     passed.push(note);
     response.on('close', () => {
       note.leftAt = performance.now();
       note.status = response.headersSent ? response.statusCode : 0;
-      note.retryAfter = Number(response.getHeader('retry-after') ?? 0);
     });
-    const fault = waiting[target.startsWith('/api/auth/') ? 'token' : 'data'].shift();
-    return (fault ?? FAULTS.none)(exchange);
+    const fault = waiting[isToken ? 'token' : 'data'].next();
+    return (fault.value ?? FAULTS.none)(exchange);
   });
   return { ...proxy, passed };
 }
