@@ -1,21 +1,23 @@
 /** The alerting rules and the dashboard query metrics and labels that exist. */
 import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { knownMetrics } from './known-metrics.ts';
 import { alerts, recordings } from './prometheus/tools.ts';
 
-const ROOT = new URL('../../', import.meta.url);
+const read = (path: string) => readFileSync(join(import.meta.dirname, '../..', path), 'utf8');
 const RUNBOOKS = 'https://github.com/store-data/store-data-api/blob/main/docs/operations.md';
 
-const { panels } = JSON.parse(
-  readFileSync(new URL('deploy/grafana/store-data.json', ROOT), 'utf8'),
-) as { panels: { title: string; targets?: { expr: string; legendFormat: string }[] }[] };
+const { panels } = JSON.parse(read('deploy/grafana/store-data.json')) as {
+  panels: { title: string; targets?: { expr: string; legendFormat: string }[] }[];
+};
 const queries = panels.flatMap(({ title, targets = [] }) =>
   targets.map(({ expr, legendFormat: legend }) => ({ title: `${title}: ${legend}`, expr, legend })),
 );
 
-const operations = readFileSync(new URL('docs/operations.md', ROOT), 'utf8');
-const anchors = [...operations.matchAll(/^##+ (.+)$/gm)].map(([, title = '']) =>
+const operations = read('docs/operations.md');
+const titles = operations.match(/(?<=^##+ ).+$/gm) ?? [];
+const anchors = titles.map((title) =>
   title
     .toLowerCase()
     .replaceAll(/[^a-z0-9 -]/g, '')
@@ -66,8 +68,6 @@ it.each(alerts)(
 );
 
 it('the alerts stand in docs/operations.md in the same order', () => {
-  const named = operations.matchAll(/`(StoreData[A-Z]\w+)`/g);
-  expect([...new Set([...named].map(([, name]) => name))]).toEqual(
-    alerts.map(({ alert }) => alert),
-  );
+  const named = operations.match(/(?<=`)StoreData[A-Z]\w+(?=`)/g);
+  expect([...new Set(named)]).toEqual(alerts.map(({ alert }) => alert));
 });

@@ -2,16 +2,15 @@
  * The alerting rules, with promtool and Prometheus to test them: from PATH, otherwise from Debian's
  * package.
  */
-import { execFile } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { promisify } from 'node:util';
 import { parse, stringify } from 'yaml';
 import { findOnPath } from '#local/stack/program.ts';
 import { describeError } from '#shared/errors.ts';
 import { debianPackages } from '#test/debian-packages.ts';
+import { run } from '#test/run.ts';
 
 export interface Rule {
   alert: string;
@@ -86,7 +85,7 @@ export async function runRules(promtool: string, tests: readonly RuleTest[]): Pr
         return write(`${index}.test.yaml`, content);
       }),
     );
-    await promisify(execFile)(promtool, ['test', 'rules', ...files]);
+    await run(promtool, ['test', 'rules', ...files]);
     return '';
   } catch (error) {
     const { stdout = '', stderr = '' } = error as { stdout?: string; stderr?: string };
