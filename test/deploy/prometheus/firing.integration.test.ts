@@ -3,10 +3,12 @@
  * collect them.
  */
 import { expect, it } from 'vitest';
+import { useFolder } from '#test/folder.ts';
 import { times } from '#test/times.ts';
 import { SCENARIOS, seriesWith } from './scenarios.ts';
 import { alerts, findPromtool, type Rule, type RuleTest, runRules } from './tools.ts';
 
+const folder = useFolder({ ofEachTest: true });
 const promtool = await findPromtool();
 const withPromtool = it.skipIf(promtool === null);
 
@@ -32,7 +34,7 @@ function alertOf(rule: Rule, labels: Record<string, string>): object {
 }
 
 async function test(tests: RuleTest[]): Promise<void> {
-  expect(await runRules(promtool ?? '', tests)).toBe('');
+  expect(await runRules(promtool ?? '', tests, folder)).toBe('');
 }
 
 it('there is a scenario for every alert', () => {
