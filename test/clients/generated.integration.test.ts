@@ -2,6 +2,7 @@
  * Clients that generators make of the document, with their default options, read every answer: now,
  * and after a release that adds fields (a proxy adds one to every object).
  */
+import { globSync } from 'node:fs';
 import { cp, mkdir, mkdtemp, readdir } from 'node:fs/promises';
 import { delimiter, join } from 'node:path';
 import { beforeAll, describe, expect, it, type TestContext } from 'vitest';
@@ -13,14 +14,7 @@ import { send, startHttpProxy } from '#test/http-proxy.ts';
 import { javaWith, QUICK } from '#test/java-packages.ts';
 import { run } from '#test/run.ts';
 import { words } from '#test/words.ts';
-import {
-  prepared,
-  prepareGo,
-  preparePython,
-  type Program,
-  requireProgram,
-  settled,
-} from './programs.ts';
+import { prepared, prepareGo, preparePython, requireProgram, settled } from './programs.ts';
 
 const GENERATED = join(import.meta.dirname, 'generated');
 const EXAMPLE = join(import.meta.dirname, '../../docs/examples/generated-client');
@@ -66,7 +60,7 @@ beforeAll(async () => {
 });
 
 /** Walks directly, and through the proxy, whose address has a path like that of a gateway. */
-async function walk({ file, args, cwd, env }: Program): Promise<void> {
+async function walk(file: string, args: string[], cwd: string, env: NodeJS.ProcessEnv = {}) {
   for (const url of [service.url, proxy.url]) {
     const given = {
       ...env,
@@ -81,130 +75,105 @@ async function walk({ file, args, cwd, env }: Program): Promise<void> {
   }
 }
 
-/**
- * Generates in a folder of its own.
- * @param fetchTools what needs a toolchain or a download: the reason is printed if it cannot be had. A failing generator fails the test.
- */
-async function make<T>(
-  context: TestContext,
-  fetchTools: (into: string) => Promise<T>,
-  build: (tools: T, into: string) => Promise<Omit<Program, 'cwd'>>,
-): Promise<void> {
+/** Makes a folder with files for a client. */
+async function roomFor(source: string, name = ''): Promise<string> {
   const into = await mkdtemp(join(folder, 'client-'));
-  const tools = await prepared(settled(fetchTools(into)), context);
-  await walk({ ...(await build(tools, into)), cwd: into });
+  await cp(join(GENERATED, source), join(into, name), { recursive: true });
+  return into;
 }
 
-const jarsOf = (name: string, title: string, downloadBytes: number) =>
-  javaWith({
-    title,
-    name: title.toLowerCase().replaceAll(' ', '-'),
-    downloadBytes,
-    pom: join(GENERATED, name, 'pom.xml'),
-    checksums: join(GENERATED, name, 'jars.sha256'),
+/** What needs a toolchain or a download: the test is skipped if it cannot be had. */
+const available = <T>(context: TestContext, tools: Promise<T>) => prepared(settled(tools), context);
+
+describe('a client that docs/examples sets up, by', { timeout: LIMIT_MS }, () => {
+  it('openapi-python-client (Python), without warnings, with a class for each error', async (context) => {
+    const tools = preparePython(join(EXAMPLE, 'python'), 'openapi-python-client');
+    const { file, env } = await available(context, tools);
+    const cwd = await roomFor('python/walk_client.py', 'walk.py');
+    const options = words('-m openapi_python_client generate --fail-on-warning --meta=none');
+    const paths = [`--path=${DOCUMENT}`, '--output-path=client'];
+    await run(file, [...options, ...paths], { cwd, env });
+    const models = await readdir(join(cwd, 'client/models'));
+    const errors = Object.keys(openApi.components['schemas'] ?? {})
+      .filter((name) => name.endsWith('Error'))
+      .map((name) => name.replaceAll(/(?<=[a-z])(?=[A-Z])/g, '_').toLowerCase());
+    expect(errors.length).toBeGreaterThan(12);
+    expect(errors.filter((name) => !models.includes(`${name}.py`))).toEqual([]);
+    await walk(file, ['walk.py'], cwd, env);
   });
 
-describe('a client that docs/examples sets up, by', () => {
-  it(
-    'openapi-python-client (Python), without warnings, with a class for each error',
-    { timeout: LIMIT_MS },
-    async (context) => {
-      await make(
-        context,
-        () => preparePython(join(EXAMPLE, 'python'), 'openapi-python-client'),
-        async ({ file, env }, into) => {
-          await cp(join(GENERATED, 'python/walk_client.py'), join(into, 'walk.py'));
-          const options = ['generate', '--fail-on-warning', '--meta=none'];
-          const paths = [`--path=${DOCUMENT}`, '--output-path=client'];
-          const generate = ['-m', 'openapi_python_client', ...options, ...paths];
-          await run(file, generate, { cwd: into, env });
-          const models = await readdir(join(into, 'client/models'));
-          const errors = Object.keys(openApi.components['schemas'] ?? {})
-            .filter((name) => name.endsWith('Error'))
-            .map((name) => name.replaceAll(/(?<=[a-z])(?=[A-Z])/g, '_').toLowerCase());
-          expect(errors.length).toBeGreaterThan(12);
-          expect(errors.filter((name) => !models.includes(`${name}.py`))).toEqual([]);
-          return { file, args: ['walk.py'], env };
-        },
-      );
-    },
-  );
-
-  it('hey-api (TypeScript)', { timeout: LIMIT_MS }, async (context) => {
-    const fetchTools = async (into: string) => {
-      const isSource = (path: string) => !/\/(?:node_modules|client)$/.test(path);
-      await cp(join(EXAMPLE, 'typescript'), into, { recursive: true, filter: isSource });
-      await cp(join(GENERATED, 'typescript/walk.ts'), join(into, 'walk.ts'));
-      await run('npm', words('ci --no-audit --no-fund --loglevel=error'), { cwd: into });
-    };
-    await make(context, fetchTools, async (_tools, into) => {
-      await run('npm', ['run', 'check'], { cwd: into, env: { DOCUMENT } });
-      const options = ['--disable-warning=ExperimentalWarning'];
-      const env = { ...CREDENTIALS, BASE_URL: proxy.url };
-      const used = await run(process.execPath, [...options, 'use.ts'], { cwd: into, env });
-      expect(used).toMatch(/^\d+ orders: [\d.]+/);
-      return { file: process.execPath, args: [...options, 'walk.ts'] };
-    });
+  it('hey-api (TypeScript)', async (context) => {
+    const cwd = await roomFor('typescript');
+    const isSource = (path: string) => !/\/(?:node_modules|client)$/.test(path);
+    await cp(join(EXAMPLE, 'typescript'), cwd, { recursive: true, filter: isSource });
+    await available(
+      context,
+      run('npm', words('ci --no-audit --no-fund --loglevel=error'), { cwd }),
+    );
+    await run('npm', ['run', 'check'], { cwd, env: { DOCUMENT } });
+    const [file, option] = [process.execPath, '--disable-warning=ExperimentalWarning'];
+    const env = { ...CREDENTIALS, BASE_URL: proxy.url };
+    expect(await run(file, [option, 'use.ts'], { cwd, env })).toMatch(/^\d+ orders: [\d.]+/);
+    await walk(file, [option, 'walk.ts'], cwd);
   });
 });
 
 const HAS_ALL = process.env['RUNTIMES'] === 'all';
 if (!HAS_ALL) process.stderr.write('skipped, other generators: `npm run test:runtimes` has them\n');
 
-describe.runIf(HAS_ALL)('a client of another generator,', () => {
-  it('openapi-generator (Java)', { timeout: LIMIT_MS }, async (context) => {
+describe.runIf(HAS_ALL)('a client of another generator,', { timeout: LIMIT_MS }, () => {
+  it('openapi-generator (Java)', async (context) => {
+    const jarsOf = (name: string, title: string, downloadBytes: number) =>
+      javaWith({
+        title,
+        name: title.toLowerCase().replaceAll(' ', '-'),
+        downloadBytes,
+        pom: join(GENERATED, name, 'pom.xml'),
+        checksums: join(GENERATED, name, 'jars.sha256'),
+      });
     const fetchTools = async () => {
-      const javac = requireProgram('javac');
       requireProgram('mvn');
-      const title = 'dependencies of a generated Java client 7.25.0';
-      const { file, args } = await jarsOf('java', title, 7_000_000);
-      const generator = await jarsOf('openapi-generator', 'openapi-generator 7.25.0', 32_000_000);
-      return { javac, generator, file, jars: args.at(-1) ?? '' };
+      const client = await jarsOf(
+        'java',
+        'dependencies of a generated Java client 7.25.0',
+        7_000_000,
+      );
+      const maker = await jarsOf('openapi-generator', 'openapi-generator 7.25.0', 32_000_000);
+      return { javac: requireProgram('javac'), client, maker };
     };
-    await make(context, fetchTools, async ({ javac, generator, file, jars }, into) => {
-      const options = ['generate', '-g', 'java', '-i', DOCUMENT, '-o', into];
-      const logged = '-Dorg.slf4j.simpleLogger.logFile=System.out';
-      const main = 'org.openapitools.codegen.OpenAPIGenerator';
-      const said = await run(generator.file, [...generator.args, logged, main, ...options]);
-      expect(said).not.toMatch(/ ERROR /);
-      const sources = await readdir(join(into, 'src/main/java'), { recursive: true });
-      const files = sources
-        .filter((name) => name.endsWith('.java'))
-        .map((name) => join(into, 'src/main/java', name));
-      const classes = join(into, 'classes');
-      const compile = [...QUICK.map((option) => `-J${option}`), '-nowarn', '-d', classes];
-      const program = join(GENERATED, 'java/Walk.java');
-      await run(javac, [...compile, '-cp', jars, ...files, program]);
-      return { file, args: [...QUICK, '-cp', `${classes}${delimiter}${jars}`, 'Walk'] };
-    });
+    const { javac, client, maker } = await available(context, fetchTools());
+    const cwd = await roomFor('java');
+    const logged = '-Dorg.slf4j.simpleLogger.logFile=System.out';
+    const main = 'org.openapitools.codegen.OpenAPIGenerator';
+    const options = ['generate', '-g', 'java', '-i', DOCUMENT, '-o', cwd];
+    const said = await run(maker.file, [...maker.args, logged, main, ...options]);
+    expect(said).not.toMatch(/ ERROR /);
+    const sources = globSync('src/main/java/**/*.java', { cwd });
+    const jars = client.args.at(-1) ?? '';
+    const compile = [...QUICK.map((option) => `-J${option}`), '-nowarn', '-d', 'classes'];
+    await run(javac, [...compile, '-cp', jars, ...sources, 'Walk.java'], { cwd });
+    await walk(client.file, [...QUICK, '-cp', `classes${delimiter}${jars}`, 'Walk'], cwd);
   });
 
-  it('oapi-codegen (Go)', { timeout: LIMIT_MS }, async (context) => {
-    const fetchTools = async (into: string) => {
-      await cp(join(GENERATED, 'go'), into, { recursive: true });
-      return prepareGo(into);
-    };
-    await make(context, fetchTools, async ({ file }, into) => {
-      await mkdir(join(into, 'client'), { recursive: true });
-      const generate = words('tool oapi-codegen -config config.yaml -o client/client.go');
-      await run(file, [...generate, DOCUMENT], { cwd: into });
-      await run(file, words('build -mod=readonly -o walk .'), { cwd: into });
-      return { file: join(into, 'walk'), args: [] };
-    });
+  it('oapi-codegen (Go)', async (context) => {
+    const cwd = await roomFor('go');
+    const { file } = await available(context, prepareGo(cwd));
+    await mkdir(join(cwd, 'client'), { recursive: true });
+    const generate = words('tool oapi-codegen -config config.yaml -o client/client.go');
+    await run(file, [...generate, DOCUMENT], { cwd });
+    await run(file, words('build -mod=readonly -o walk .'), { cwd });
+    await walk(join(cwd, 'walk'), [], cwd);
   });
 
-  it('datamodel-code-generator (Pydantic)', { timeout: LIMIT_MS }, async (context) => {
-    await make(
-      context,
-      () => preparePython(join(GENERATED, 'python'), 'datamodel-code-generator'),
-      async ({ file, env }, into) => {
-        await cp(join(GENERATED, 'python/walk_models.py'), join(into, 'walk.py'));
-        const options = ['--input', DOCUMENT, '--input-file-type=openapi', '--output=models.py'];
-        const models = '--output-model-type=pydantic_v2.BaseModel';
-        const generate = ['-m', 'datamodel_code_generator', ...options, models];
-        await run(file, generate, { cwd: into, env });
-        return { file, args: ['walk.py'], env };
-      },
+  it('datamodel-code-generator (Pydantic)', async (context) => {
+    const tools = preparePython(join(GENERATED, 'python'), 'datamodel-code-generator');
+    const { file, env } = await available(context, tools);
+    const cwd = await roomFor('python/walk_models.py', 'walk.py');
+    const options = words(
+      '-m datamodel_code_generator --input-file-type=openapi --output=models.py',
+      '--output-model-type=pydantic_v2.BaseModel --input',
     );
+    await run(file, [...options, DOCUMENT], { cwd, env });
+    await walk(file, ['walk.py'], cwd, env);
   });
 });
