@@ -69,6 +69,8 @@ export async function settled<T>(preparation: Promise<T>): Promise<PromiseSettle
   return outcome;
 }
 
+const told = new Set<string>();
+
 /** Unwraps a preparation. Skips the test with the reason if this machine lacks a prerequisite. */
 export async function prepared<T>(
   preparation: Promise<PromiseSettledResult<T>>,
@@ -78,7 +80,8 @@ export async function prepared<T>(
   if (outcome.status === 'fulfilled') return outcome.value;
   const reason = String(outcome.reason);
   if (/hash|checksum|differs from/i.test(reason)) throw outcome.reason;
-  process.stderr.write(`skipped, client ${task.name}: ${reason}\n`);
+  if (!told.has(reason)) say(`skipped, ${task.name}: ${reason}`);
+  told.add(reason);
   return skip(reason);
 }
 

@@ -4,12 +4,13 @@
  */
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { parse, parseAllDocuments } from 'yaml';
 import { settingWarnings, readConfig } from '#shared/config.ts';
 import { useFolder } from '#test/folder.ts';
 import { run } from '#test/run.ts';
 import { words } from '#test/words.ts';
+import { prepared, settled } from '../../clients/programs.ts';
 import { knownMetrics } from '../known-metrics.ts';
 import { fetchDefinitions, fetchHelm, KUBERNETES_VERSIONS } from './fetched.ts';
 import project from '../../../package.json' with { type: 'json' };
@@ -51,27 +52,12 @@ const EXAMPLES = ['least', 'production', 'fixed'] as const;
 const valuesOf = (example: string) => `--values=deploy/helm/examples/${example}.yaml`;
 
 const folder = useFolder();
-let tools: { helm: string; schemas: string };
-let missing: string | null = null;
+const fetching = settled(fetchHelm());
+let tools: Awaited<ReturnType<typeof fetchHelm>>;
 
-beforeAll(async () => {
-  try {
-    tools = await fetchHelm();
-  } catch (error) {
-    missing = reasonToSkip(error);
-  }
+beforeEach(async (context) => {
+  tools = await prepared(fetching, context);
 });
-beforeEach(({ skip }) => {
-  if (missing !== null) skip(missing);
-});
-
-/** Prints why a tool is unavailable, once. A wrong checksum is an error instead. */
-function reasonToSkip(error: unknown): string {
-  const reason = String(error);
-  if (/hash|checksum|differs from/i.test(reason)) throw error;
-  process.stderr.write(`skipped, the chart: ${reason}\n`);
-  return reason;
-}
 
 const helm = (...args: string[]) => run(tools.helm, args);
 
@@ -320,11 +306,8 @@ describe('monitoring', () => {
     }
   });
 
-  it('has only fields that the custom resource definitions know', async ({ skip }) => {
-    const definitions = await fetchDefinitions().catch((error: unknown) =>
-      skip(reasonToSkip(error)),
-    );
-    const check = checkOfDefinitions(definitions);
+  it('has only fields that the custom resource definitions know', async (context) => {
+    const check = checkOfDefinitions(await prepared(settled(fetchDefinitions()), context));
     const objects = (await render('production')).filter((object) => check(object) !== null);
     const kinds = words('PrometheusRule ScaledObject ServiceMonitor ServiceMonitor');
     expect(objects.map(({ kind }) => kind).toSorted()).toEqual(kinds);
