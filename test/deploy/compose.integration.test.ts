@@ -62,9 +62,11 @@ describe('the Compose file', { timeout: 5 * MINUTE }, () => {
 
   it('limits memory, processor time and processes of every container', async () => {
     const ids = await installed.containers();
-    const given = await installed.docker(['inspect', '--format', LIMITS, ...ids]);
-    const bounded = /^\/\S+ [1-9]\d* [1-9]\d* [1-9]\d*$/;
-    expect(given.split('\n').filter((line) => line !== '' && !bounded.test(line))).toEqual([]);
+    const inspected = JSON.parse(await installed.docker(['inspect', ...ids])) as Inspected[];
+    const unbounded = inspected.filter(({ HostConfig: { Memory, NanoCpus, PidsLimit } }) =>
+      [Memory, NanoCpus, PidsLimit].some((limit) => !(Number(limit) > 0)),
+    );
+    expect(unbounded.map(({ Name }) => Name)).toEqual([]);
   });
 
   it('runs a labelled image as a user without privileges, with a health check', async () => {
@@ -86,5 +88,8 @@ describe('the Compose file', { timeout: 5 * MINUTE }, () => {
 });
 
 const PRINT_METRICS = `fetch('http://127.0.0.1:9090/metrics').then((answer) => answer.text()).then(console.log)`;
-const LIMITS =
-  '{{.Name}} {{.HostConfig.Memory}} {{.HostConfig.NanoCpus}} {{.HostConfig.PidsLimit}}';
+
+interface Inspected {
+  Name: string;
+  HostConfig: { Memory?: number; NanoCpus?: number; PidsLimit?: number };
+}

@@ -1,9 +1,9 @@
 /** Brings up the Compose file under its own project name and port, with a freshly built image. */
 import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
-import { findEngine, imageOf, missingImage } from '#local/stack/container.ts';
 import { freePorts } from '#local/stack/program.ts';
 import { run } from '#test/run.ts';
+import { missingContainer } from './local/stack/sources.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
 const SERVERS = ['KAFKA_IMAGE', 'MONGO_IMAGE', 'REDIS_IMAGE', 'NODE_IMAGE', 'PROXY_IMAGE'] as const;
@@ -21,19 +21,12 @@ export interface Installed {
 
 /** The reason why this machine cannot run the Compose file; undefined if it can. */
 export async function whyNoCompose(): Promise<string | undefined> {
-  const answer = await findEngine();
-  if ('absent' in answer) return answer.absent;
-  try {
-    await run('docker', ['compose', 'version']);
-  } catch {
-    return 'a Docker engine answers, but there is no `docker compose`';
-  }
-  for (const variable of SERVERS) {
-    const image = imageOf(variable, process.env);
-    const missing = await missingImage(answer.engine, image, () => undefined);
-    if (missing !== undefined) return missing;
-  }
-  return undefined;
+  const missing = await missingContainer(SERVERS);
+  if (missing !== undefined) return missing;
+  return run('docker', ['compose', 'version']).then(
+    () => undefined,
+    () => 'a Docker engine answers, but there is no `docker compose`',
+  );
 }
 
 /** Builds the image and starts the stack with three query services. */

@@ -259,8 +259,3 @@ describe('headers designed to be slow to parse', () => {
     expect(took).toBeLessThan(5_000);
   });
 });
-
-it('works as before after all attacks', async () => {
-  expect((await service.api.get('/api/order/list', token)).status).toBe(200);
-  expect((await service.api.call('/health')).status).toBe(200);
-});

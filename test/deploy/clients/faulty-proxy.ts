@@ -12,18 +12,22 @@ export interface Passed {
   status: number;
 }
 
+const answering =
+  (status: number, headers: Record<string, string>, body = ''): Fault =>
+  ({ response }) =>
+    send(response, { status, headers, body });
+const HTML = { 'content-type': 'text/html' };
+
 export const FAULTS = {
   none: async ({ response, ask }) => send(response, await ask()),
   /** Never answers. */
   frozen: () => undefined,
   reset: ({ response }) => response.destroy(),
-  html502: ({ response }) =>
-    response.writeHead(502, { 'content-type': 'text/html' }).end('<html>502 Bad Gateway</html>'),
+  html502: answering(502, HTML, '<html>502 Bad Gateway</html>'),
   /** A maintenance page where the API should be. */
-  html200: ({ response }) =>
-    response.writeHead(200, { 'content-type': 'text/html' }).end('<html>Soon back</html>'),
-  redirected: ({ response }) =>
-    response.writeHead(302, { location: 'http://127.0.0.1:1/elsewhere' }).end(),
+  html200: answering(200, HTML, '<html>Soon back</html>'),
+  redirected: answering(302, { location: 'http://127.0.0.1:1/elsewhere' }),
+  quotaUsedUp: answering(429, { 'retry-after': '2' }),
   /** The connection ends within the body, whose length is known. */
   cutBody: async ({ response, ask }) => {
     const { status, headers, body } = await ask();
@@ -39,8 +43,6 @@ export const FAULTS = {
   /** The API refuses the token, as if its session had been revoked. */
   otherToken: async ({ response, ask }) =>
     send(response, await ask({ authorization: 'Bearer revoked' })),
-  quotaUsedUp: ({ response }) =>
-    send(response, { status: 429, headers: { 'retry-after': '2' }, body: Buffer.from('') }),
 } satisfies Record<string, Fault>;
 
 /**
