@@ -1,6 +1,6 @@
 /** `proveFollower` passes the example clients and rejects a client that polls `updated_from`. */
 import { cp } from 'node:fs/promises';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import type { FollowerNotProven } from '../../deploy/testing/api.d.ts';
 import { proveFollower } from '../../deploy/testing/index.ts';
@@ -22,14 +22,10 @@ export function describeProof(changes: number): void {
     'a proof with late, undated and wrongly dated changes, deletions, a rebuild and crashes',
     () => {
       it('accepts the TypeScript example', { timeout: LIMIT_MS }, async () => {
-        const project = join(folder, 'typescript-example');
-        await installTypeScript(project);
-        await cp(join(EXAMPLE, 'typescript/follow.ts'), join(project, 'follow.ts'));
-        const command = [
-          process.execPath,
-          '--disable-warning=ExperimentalWarning',
-          join(project, 'follow.ts'),
-        ];
+        const program = join(folder, 'example/follow.ts');
+        await installTypeScript(dirname(program));
+        await cp(join(EXAMPLE, 'typescript/follow.ts'), program);
+        const command = [process.execPath, '--disable-warning=ExperimentalWarning', program];
         expect(await proveFollower({ command, changes })).toMatchObject({ changes, ...RIGHT });
       });
 
@@ -43,12 +39,9 @@ export function describeProof(changes: number): void {
         'says what a client that polls by updated_from misses, and why',
         { timeout: LIMIT_MS },
         async () => {
-          const command = [
-            process.execPath,
-            new URL('./poll-updated-from.ts', import.meta.url).pathname,
-          ];
+          const program = join(import.meta.dirname, 'poll-updated-from.ts');
           const proof = proveFollower({
-            command,
+            command: [process.execPath, program],
             kinds: ['order'],
             changes: 1_000,
             patienceSeconds: 5,
@@ -58,9 +51,8 @@ export function describeProof(changes: number): void {
             (error: FollowerNotProven) => error,
           );
           expect(name).toBe('FollowerNotProven');
-          expect(report.missing.length).toBeGreaterThan(0);
-          expect(report.stale.length).toBeGreaterThan(0);
-          expect(report.notDeleted.length).toBeGreaterThan(0);
+          for (const found of [report.missing, report.stale, report.notDeleted])
+            expect(found.length).toBeGreaterThan(0);
           expect(message).toContain(`  not deleted:\n    ${report.notDeleted[0]?.name}`);
           expect(message).toContain('no list shows deletions');
           expect(message).toContain('skips all before it');
