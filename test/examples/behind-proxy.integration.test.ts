@@ -4,8 +4,8 @@
  */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { cp, writeFile } from 'node:fs/promises';
-import { dirname, join } from 'node:path';
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { beforeAll, expect, it } from 'vitest';
@@ -15,9 +15,8 @@ import { useFolder } from '#test/folder.ts';
 import { useQueryService } from '#test/hooks.ts';
 import { send, startHttpProxy } from '#test/http-proxy.ts';
 import { eventually } from '#test/eventually.ts';
-import { installPython, installTypeScript } from '../deploy/clients/packed.ts';
+import { FOLLOWERS, LANGUAGES } from '../deploy/clients/packed.ts';
 
-const EXAMPLES = join(import.meta.dirname, '../../docs/examples');
 const CUT_MS = 8_000;
 /** Together more than a pipe holds. */
 const RECORDS = 1_500;
@@ -56,7 +55,7 @@ async function startGateway() {
 async function follows(
   client: string,
   [file = '', ...args]: string[],
-  env: NodeJS.ProcessEnv = {},
+  env: Record<string, string>,
 ): Promise<void> {
   await using gateway = await startGateway();
   const given = {
@@ -103,15 +102,11 @@ async function follows(
   }
 }
 
-it.concurrent('follow-orders in Python', { timeout: LIMIT_MS }, async (context) => {
-  const { env } = await installPython(context);
-  await follows('python', ['python3', join(EXAMPLES, 'follow-orders/python/follow.py')], env);
-});
-
-it.concurrent('follow-orders in TypeScript', { timeout: LIMIT_MS }, async () => {
-  const program = join(folder, 'project/follow.ts');
-  await installTypeScript(dirname(program));
-  await cp(join(EXAMPLES, 'follow-orders/typescript/follow.ts'), program);
-  const command = [process.execPath, '--disable-warning=ExperimentalWarning', program];
-  await follows('typescript', command);
-});
+it.concurrent.for(LANGUAGES)(
+  'follow-orders in %s',
+  { timeout: LIMIT_MS },
+  async (language, context) => {
+    const { command, env } = await FOLLOWERS[language](context, join(folder, 'project'));
+    await follows(language, command, env);
+  },
+);

@@ -1,13 +1,11 @@
 /** `proveFollower` passes the example clients and rejects a client that polls `updated_from`. */
-import { cp } from 'node:fs/promises';
-import { dirname, join } from 'node:path';
+import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import type { FollowerNotProven } from '../../deploy/testing/api.d.ts';
 import { proveFollower } from '../../deploy/testing/index.ts';
 import { useFolder } from '#test/folder.ts';
-import { installPython, installTypeScript } from '../deploy/clients/packed.ts';
+import { FOLLOWERS, LANGUAGES } from '../deploy/clients/packed.ts';
 
-const EXAMPLE = join(import.meta.dirname, '../../docs/examples/follow-orders');
 const folder = useFolder();
 const RIGHT = { missing: [], stale: [], notDeleted: [] };
 
@@ -21,19 +19,15 @@ export function describeProof(changes: number): void {
   describe.concurrent(
     'a proof with late, undated and wrongly dated changes, deletions, a rebuild and crashes',
     () => {
-      it('accepts the TypeScript example', { timeout: LIMIT_MS }, async () => {
-        const program = join(folder, 'example/follow.ts');
-        await installTypeScript(dirname(program));
-        await cp(join(EXAMPLE, 'typescript/follow.ts'), program);
-        const command = [process.execPath, '--disable-warning=ExperimentalWarning', program];
-        expect(await proveFollower({ command, changes })).toMatchObject({ changes, ...RIGHT });
-      });
-
-      it('accepts the Python example', { timeout: LIMIT_MS }, async (context) => {
-        const { env } = await installPython(context);
-        const command = ['python3', join(EXAMPLE, 'python/follow.py')];
-        expect(await proveFollower({ command, env, changes })).toMatchObject({ changes, ...RIGHT });
-      });
+      it.for(LANGUAGES)(
+        'accepts the %s example',
+        { timeout: LIMIT_MS },
+        async (language, context) => {
+          const example = await FOLLOWERS[language](context, join(folder, 'example'));
+          const report = await proveFollower({ ...example, changes });
+          expect(report).toMatchObject({ changes, ...RIGHT });
+        },
+      );
 
       it(
         'says what a client that polls by updated_from misses, and why',

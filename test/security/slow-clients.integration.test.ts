@@ -34,8 +34,7 @@ const OF_LENGTH = `${FORM}Content-Length: `;
 const OF_CHUNKS = `${FORM}Transfer-Encoding: chunked\r\n\r\n`;
 const AUTHORIZED = `${POST}Authorization: Basic ${btoa('full:secret')}\r\n`;
 const GRANT = 'grant_type=client_credentials';
-const inChunks = (text: string) =>
-  `${(text.match(/[^]{1,1000}/g) ?? []).map((part) => `${part.length.toString(16)}\r\n${part}\r\n`).join('')}0\r\n\r\n`;
+const inChunks = (text: string) => `${text.length.toString(16)}\r\n${text}\r\n0\r\n\r\n`;
 
 /** Opens as many connections from each of some addresses. */
 async function fromHosts(first: number, hosts: number, each: number, bytes: string) {

@@ -85,8 +85,8 @@ function driverOf(file: string, args: string[], env: Record<string, string> = {}
     const { passed } = proxy;
     return {
       ...(JSON.parse(printed) as Pick<Driven, 'results' | 'retries'>),
-      data: passed.filter((one) => !one.isToken),
-      tokens: passed.filter((one) => one.isToken),
+      data: passed.filter(({ method }) => method !== 'POST'),
+      tokens: passed.filter(({ method }) => method === 'POST'),
       statuses: passed.map(({ method, status }) => `${method} ${status}`),
     };
   };

@@ -5,8 +5,8 @@ export type Fault = (exchange: Exchange) => unknown;
 
 /** What passed: times are of a monotonic clock, in milliseconds. */
 export interface Passed {
+  /** POST for a token. */
   method: string;
-  isToken: boolean;
   cameAt: number;
   leftAt: number;
   status: number;
@@ -58,15 +58,14 @@ export async function startFaultyProxy(
   const passed: Passed[] = [];
   const proxy = await startHttpProxy(api, (exchange) => {
     const { request, response } = exchange;
-    const { method = '', url = '' } = request;
-    const isToken = url.startsWith('/api/auth/');
-    const note = { method, isToken, cameAt: performance.now(), leftAt: 0, status: 0 };
+    const { method = '' } = request;
+    const note = { method, cameAt: performance.now(), leftAt: 0, status: 0 };
     passed.push(note);
     response.on('close', () => {
       note.leftAt = performance.now();
       note.status = response.headersSent ? response.statusCode : 0;
     });
-    const fault = waiting[isToken ? 'token' : 'data'].next();
+    const fault = waiting[method === 'POST' ? 'token' : 'data'].next();
     return (fault.value ?? FAULTS.none)(exchange);
   });
   return { ...proxy, passed };

@@ -32,6 +32,26 @@ export async function installTypeScript(project: string): Promise<void> {
   await cp(join(installed, 'project'), project, { recursive: true });
 }
 
+const FOLLOW = join(import.meta.dirname, '../../../docs/examples/follow-orders');
+
+/** Sets up the example follow-orders. @returns its command, and more variables for it. */
+export const FOLLOWERS = {
+  async TypeScript(_context: TestContext, project: string) {
+    await installTypeScript(project);
+    const program = join(project, 'follow.ts');
+    await cp(join(FOLLOW, 'typescript/follow.ts'), program);
+    return {
+      command: [process.execPath, '--disable-warning=ExperimentalWarning', program],
+      env: {},
+    };
+  },
+  async Python(context: TestContext) {
+    const { env } = await installPython(context);
+    return { command: ['python3', join(FOLLOW, 'python/follow.py')], env };
+  },
+};
+export const LANGUAGES = Object.keys(FOLLOWERS) as (keyof typeof FOLLOWERS)[];
+
 /** flit_core and mypy. */
 const tools = settled(
   preparePython(join(import.meta.dirname, 'project'), 'store-data-client-tools'),

@@ -53,12 +53,6 @@ describe('settings and secrets of the chart', () => {
     ]);
     expect(schema.definitions['settings']?.properties).toEqual(Object.fromEntries(kinds));
   });
-
-  it('use the default delay from which a pod’s grace period is computed', async () => {
-    const delay = describeSettings().find(({ name }) => name === 'SHUTDOWN_DELAY_MS')?.default;
-    const computed = `.SHUTDOWN_DELAY_MS | default "${String(delay)}"`;
-    expect(await chart('templates/query.yaml')).toContain(computed);
-  });
 });
 
 it('texts of the chart and of commands name sections of documents that exist', async () => {
