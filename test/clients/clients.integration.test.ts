@@ -3,7 +3,7 @@
  * Basic.
  */
 import { join } from 'node:path';
-import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { beforeAll, beforeEach, expect, it } from 'vitest';
 import { anOrder } from '#test/changes.ts';
 import { useQueryService } from '#test/hooks.ts';
 import { TOKEN_PATH } from '#test/api-client.ts';
@@ -29,15 +29,17 @@ let sent: string[] = [];
 
 // The downloads run in parallel, while the service starts.
 const folderOf = (language: string) => join(import.meta.dirname, language);
-const python = settled(preparePython(folderOf('python'), 'oauth-clients'));
-const go = settled(prepareGo(folderOf('go')));
-const spring = settled(
-  prepareJava(folderOf('spring'), 'Client.java', {
-    title: 'Spring Security 7.1.1',
-    name: 'spring-security-7.1.1',
-    downloadBytes: 16_000_000,
-  }),
-);
+const programs = {
+  Authlib: settled(preparePython(folderOf('python'), 'oauth-clients', 'clients.py')),
+  'golang.org/x/oauth2': settled(prepareGo(folderOf('go'))),
+  'Spring Security': settled(
+    prepareJava(folderOf('spring'), 'Client.java', {
+      title: 'Spring Security 7.1.1',
+      name: 'spring-security-7.1.1',
+      downloadBytes: 16_000_000,
+    }),
+  ),
+};
 
 beforeAll(async () => {
   for (const { client_id: clientId, client_secret } of KEYS) {
@@ -60,10 +62,6 @@ beforeEach(() => {
   sent = [];
 });
 
-async function doTask(program: Program): Promise<Result[]> {
-  return (await runProgram(program, task)) as Result[];
-}
-
 /**
  * Asserts one token request per key, a list per key, and the encoding of the imported key's
  * credentials.
@@ -80,26 +78,22 @@ const QUERY_ESCAPED = 'loja-1_a.b~c%2Bd%25e+f:p-_.~%2B%25%3A+q%2Fr%3D%26%3F';
 const FORM_ENCODED = 'loja-1_a.b%7Ec%2Bd%25e+f:p-_.%7E%2B%25%3A+q%2Fr%3D%26%3F';
 const ALL_ENCODED = 'loja%2D1%5Fa%2Eb%7Ec%2Bd%25e+f:p%2D%5F%2E%7E%2B%25%3A+q%2Fr%3D%26%3F';
 
-describe('a client from npm', () => {
-  it.for<[NpmClient, string]>([
-    ['oauth4webapi', ALL_ENCODED],
-    ['simple-oauth2', QUERY_ESCAPED],
-  ])('%s', async ([name, imported]) => {
-    expectAll(await runNpmClient(name, task), imported);
-  });
+it.for<[NpmClient, string]>([
+  ['oauth4webapi', ALL_ENCODED],
+  ['simple-oauth2', QUERY_ESCAPED],
+])('a client from npm: %s', async ([name, imported]) => {
+  expectAll(await runNpmClient(name, task), imported);
 });
 
-describe('a client in another language', { timeout: FETCH_LIMIT_MS }, () => {
-  it('Authlib', async (context) => {
-    const program = await prepared(python, context);
-    expectAll(await doTask(program('clients.py')), AS_SENT);
-  });
-
-  it('golang.org/x/oauth2', async (context) => {
-    expectAll(await doTask(await prepared(go, context)), QUERY_ESCAPED);
-  });
-
-  it('Spring Security', async (context) => {
-    expectAll(await doTask(await prepared(spring, context)), FORM_ENCODED);
-  });
-});
+it.for<[keyof typeof programs, string]>([
+  ['Authlib', AS_SENT],
+  ['golang.org/x/oauth2', QUERY_ESCAPED],
+  ['Spring Security', FORM_ENCODED],
+])(
+  'a client in another language: %s',
+  { timeout: FETCH_LIMIT_MS },
+  async ([name, imported], context) => {
+    const program = await prepared<Program>(programs[name], context);
+    expectAll((await runProgram(program, task)) as Result[], imported);
+  },
+);

@@ -1,57 +1,48 @@
 /**
  * Clients in other languages, run as programs. Their dependencies are downloaded once and cached.
  */
-import { execFile } from 'node:child_process';
-import { join } from 'node:path';
-import { promisify } from 'node:util';
+import { delimiter, join } from 'node:path';
 import type { TestContext } from 'vitest';
 import { cacheFolder } from '#local/stack/fetch.ts';
 import { findOnPath } from '#local/stack/program.ts';
 import { type JavaPackages, javaWith } from '#test/java-packages.ts';
 import { installPythonPackages } from '#test/python-packages.ts';
-
-const run = promisify(execFile);
+import { run } from '#test/run.ts';
 
 /** The command of a program that prints JSON. */
 export interface Program {
   file: string;
   args: string[];
   cwd: string;
-  env: NodeJS.ProcessEnv;
+  env?: Record<string, string>;
 }
 
 const say = (line: string) => process.stderr.write(`${line}\n`);
 
-function requireProgram(name: string): string {
+export function requireProgram(name: string): string {
   const file = findOnPath(name, process.env);
   if (file === undefined) throw new Error(`${name} is not installed`);
   return file;
 }
 
 /**
- * Prepares a Python script. Rejects with the reason if Python or the pinned packages are
- * unavailable.
+ * Prepares a Python script with the packages of a folder. Rejects with the reason if Python or the
+ * pinned packages are unavailable.
  */
-export async function preparePython(
-  folder: string,
-  name: string,
-): Promise<(...args: string[]) => Program> {
+export async function preparePython(folder: string, name: string, ...args: string[]) {
   const file = requireProgram('python3');
   const requirements = join(folder, 'requirements.txt');
-  const packages = await installPythonPackages(
-    { name, requirements },
-    cacheFolder(process.env),
-    say,
-  );
-  const env = { ...process.env, PYTHONPATH: packages, PYTHONDONTWRITEBYTECODE: '1' };
-  return (...args) => ({ file, args, cwd: folder, env });
+  const cache = cacheFolder(process.env);
+  const PYTHONPATH = await installPythonPackages({ name, requirements }, cache, say);
+  const PATH = `${join(PYTHONPATH, 'bin')}${delimiter}${process.env['PATH'] ?? ''}`;
+  return { file, args, cwd: folder, env: { PATH, PYTHONPATH, PYTHONDONTWRITEBYTECODE: '1' } };
 }
 
 /** Prepares a Go program. Rejects with the reason if Go or a module is unavailable. */
 export async function prepareGo(folder: string): Promise<Program> {
   const file = requireProgram('go');
   await run(file, ['mod', 'download'], { cwd: folder });
-  return { file, args: ['run', '-mod=readonly', '.'], cwd: folder, env: process.env };
+  return { file, args: ['run', '-mod=readonly', '.'], cwd: folder };
 }
 
 /**
@@ -69,7 +60,7 @@ export async function prepareJava(
     pom: join(folder, 'pom.xml'),
     checksums: join(folder, 'jars.sha256'),
   });
-  return { file, args: [...args, source], cwd: folder, env: process.env };
+  return { file, args: [...args, source], cwd: folder };
 }
 
 /** Keeps a rejection from counting as unhandled until the test that needs the result awaits it. */
@@ -77,6 +68,8 @@ export async function settled<T>(preparation: Promise<T>): Promise<PromiseSettle
   const [outcome] = await Promise.allSettled([preparation]);
   return outcome;
 }
+
+const told = new Set<string>();
 
 /** Unwraps a preparation. Skips the test with the reason if this machine lacks a prerequisite. */
 export async function prepared<T>(
@@ -87,15 +80,12 @@ export async function prepared<T>(
   if (outcome.status === 'fulfilled') return outcome.value;
   const reason = String(outcome.reason);
   if (/hash|checksum|differs from/i.test(reason)) throw outcome.reason;
-  process.stderr.write(`skipped, client ${task.name}: ${reason}\n`);
+  if (!told.has(reason)) say(`skipped, ${task.name}: ${reason}`);
+  told.add(reason);
   return skip(reason);
 }
 
-export async function runProgram(
-  { file, args, cwd, env }: Program,
-  input?: unknown,
-): Promise<unknown> {
-  const running = run(file, args, { cwd, env });
-  running.child.stdin?.end(JSON.stringify(input));
-  return JSON.parse((await running).stdout) as unknown;
+export async function runProgram(program: Program, input?: unknown): Promise<unknown> {
+  const { file, args, ...options } = program;
+  return JSON.parse(await run(file, args, { ...options, input: JSON.stringify(input) }));
 }

@@ -3,8 +3,10 @@
  * three query services.
  */
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { type ApiClient, createApiClient } from '#test/api-client.ts';
 import { orderMessage } from '#test/events.ts';
 import { eventually } from '#test/eventually.ts';
+import { times } from '#test/times.ts';
 import { type Installed, installWithCompose, whyNoCompose } from './compose.ts';
 
 const MINUTE = 60_000;
@@ -12,51 +14,31 @@ const reason = await whyNoCompose();
 if (reason !== undefined)
   process.stderr.write(`skipped, the image and the Compose file: ${reason}\n`);
 
-interface Credentials {
-  client_id: string;
-  client_secret: string;
-}
-
 describe('the Compose file', { timeout: 5 * MINUTE }, () => {
   let installed: Installed;
-  let credentials: Credentials;
+  let api: ApiClient;
   let token: string;
 
   beforeAll(async () => {
     if (reason !== undefined) return;
     installed = await installWithCompose();
+    api = createApiClient(installed.url);
     const key = 'keys create --environment production --store s1 --scopes order --json';
-    credentials = JSON.parse(await installed.admin(key)) as Credentials;
-    token = await getToken();
+    const made = JSON.parse(await installed.admin(key)) as Record<string, string>;
+    token = await api.token(made['client_id'] ?? '', made['client_secret'] ?? '');
   }, 15 * MINUTE);
   afterAll(() => installed?.remove(), 3 * MINUTE);
   beforeEach(({ skip }) => {
     if (reason !== undefined) skip(reason);
   });
 
-  async function getToken(): Promise<string> {
-    const { client_id: id, client_secret: secret } = credentials;
-    const response = await fetch(`${installed.url}/api/auth/token/`, {
-      method: 'POST',
-      headers: { authorization: `Basic ${Buffer.from(`${id}:${secret}`).toString('base64')}` },
-      body: new URLSearchParams({ grant_type: 'client_credentials' }),
-    });
-    expect(response.status).toBe(200);
-    return ((await response.json()) as { access_token: string }).access_token;
-  }
-
-  async function readOrders(): Promise<{ status: number; ids: string[] }> {
-    const response = await fetch(`${installed.url}/api/order/list`, {
-      headers: { authorization: `Bearer ${token}` },
-    });
-    const { results = [] } = (await response.json()) as { results?: { id: string }[] };
-    return { status: response.status, ids: results.map(({ id }) => id) };
-  }
+  /** Fails unless the answer is 200. */
+  const readOrders = () => api.list('/api/order/list', token);
 
   it('answers with events that were published to Kafka', async () => {
     await installed.admin('publish - --environment production', orderMessage('o1').value);
     await eventually('the order is in the list', async () =>
-      (await readOrders()).ids.includes('o1'),
+      (await readOrders()).results.some(({ id }) => id === 'o1'),
     );
   });
 
@@ -68,43 +50,39 @@ describe('the Compose file', { timeout: 5 * MINUTE }, () => {
       return /store_data_request_seconds_count\{[^}]*order[^}]*\} [1-9]/.test(metrics);
     };
     await eventually('every one of them has answered', async () => {
-      await Promise.all(Array.from({ length: 12 }, readOrders));
+      await Promise.all(times(12, readOrders));
       return (await Promise.all(instances.map(answered))).every(Boolean);
     });
 
     const stopping = installed.docker(['stop', instances[0] ?? '']).then(() => true);
-    do expect(await readOrders()).toMatchObject({ status: 200 });
+    do await readOrders();
     while (!(await Promise.race([stopping, Promise.resolve(false)])));
-    expect(await readOrders()).toMatchObject({ status: 200 });
+    await readOrders();
   });
 
   it('limits memory, processor time and processes of every container', async () => {
-    for (const id of await installed.containers()) {
-      const [{ Name, HostConfig }] = JSON.parse(await installed.docker(['inspect', id])) as [
-        Inspected,
-      ];
-      const { Memory, NanoCpus, PidsLimit } = HostConfig;
-      const unbounded = [Memory, NanoCpus, PidsLimit].filter((limit) => !(Number(limit) > 0));
-      expect([Name, unbounded]).toEqual([Name, []]);
-    }
+    const ids = await installed.containers();
+    const inspected = JSON.parse(await installed.docker(['inspect', ...ids])) as Inspected[];
+    const unbounded = inspected.filter(({ HostConfig: { Memory, NanoCpus, PidsLimit } }) =>
+      [Memory, NanoCpus, PidsLimit].some((limit) => !(Number(limit) > 0)),
+    );
+    expect(unbounded.map(({ Name }) => Name)).toEqual([]);
   });
 
   it('runs a labelled image as a user without privileges, with a health check', async () => {
     const [{ Config }] = JSON.parse(
       await installed.docker(['image', 'inspect', installed.image]),
-    ) as [Inspected];
-    expect(Config.User).toBe('65532:65532');
-    expect(Config.Labels).toMatchObject({
-      'org.opencontainers.image.title': 'Store Data API',
-      'org.opencontainers.image.licenses': 'Apache-2.0',
+    ) as [{ Config: object }];
+    expect(Config).toMatchObject({
+      User: '65532:65532',
+      Labels: {
+        'org.opencontainers.image.title': 'Store Data API',
+        'org.opencontainers.image.licenses': 'Apache-2.0',
+      },
     });
     const [query] = await installed.containers('query');
-    const health = await installed.docker([
-      'inspect',
-      '--format',
-      '{{.State.Health.Status}}',
-      query ?? '',
-    ]);
+    const format = ['--format', '{{.State.Health.Status}}'];
+    const health = await installed.docker(['inspect', ...format, query ?? '']);
     expect(health.trim()).toBe('healthy');
   });
 });
@@ -113,6 +91,5 @@ const PRINT_METRICS = `fetch('http://127.0.0.1:9090/metrics').then((answer) => a
 
 interface Inspected {
   Name: string;
-  Config: { User: string; Labels: Record<string, string> };
   HostConfig: { Memory?: number; NanoCpus?: number; PidsLimit?: number };
 }

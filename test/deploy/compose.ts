@@ -1,21 +1,17 @@
 /** Brings up the Compose file under its own project name and port, with a freshly built image. */
-import { execFile } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
-import { promisify } from 'node:util';
-import { findEngine, imageOf, missingImage } from '#local/stack/container.ts';
 import { freePorts } from '#local/stack/program.ts';
+import { run } from '#test/run.ts';
+import { missingContainer } from './local/stack/sources.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
 const SERVERS = ['KAFKA_IMAGE', 'MONGO_IMAGE', 'REDIS_IMAGE', 'NODE_IMAGE', 'PROXY_IMAGE'] as const;
-const MAX_OUTPUT_BYTES = 100 * 1_048_576;
 
 export interface Installed {
   url: string;
   image: string;
   docker: (args: string[]) => Promise<string>;
-  /** Runs `docker compose` on this installation. */
-  compose: (args: string[], input?: string) => Promise<string>;
   /** Runs a command of the command line, words separated by spaces, in a new container. */
   admin: (command: string, input?: string) => Promise<string>;
   /** Ids of the running containers of one service, or of all. */
@@ -25,35 +21,24 @@ export interface Installed {
 
 /** The reason why this machine cannot run the Compose file; undefined if it can. */
 export async function whyNoCompose(): Promise<string | undefined> {
-  const answer = await findEngine();
-  if ('absent' in answer) return answer.absent;
-  try {
-    await run(['compose', 'version'], process.env);
-  } catch {
-    return 'a Docker engine answers, but there is no `docker compose`';
-  }
-  for (const variable of SERVERS) {
-    const missing = await missingImage(
-      answer.engine,
-      imageOf(variable, process.env),
-      () => undefined,
-    );
-    if (missing !== undefined) return missing;
-  }
-  return undefined;
+  const missing = await missingContainer(SERVERS);
+  if (missing !== undefined) return missing;
+  return run('docker', ['compose', 'version']).then(
+    () => undefined,
+    () => 'a Docker engine answers, but there is no `docker compose`',
+  );
 }
 
 /** Builds the image and starts the stack with three query services. */
 export async function installWithCompose(): Promise<Installed> {
   const name = `store-data-test-${randomBytes(4).toString('hex')}`;
   const [port = 0] = await freePorts(1);
-  const env: NodeJS.ProcessEnv = {
-    ...process.env,
+  const env = {
     COMPOSE_PROJECT_NAME: name,
     STORE_DATA_IMAGE: name,
     QUERY_PORT: String(port),
   };
-  const docker = (args: string[], input = '') => run(args, env, input);
+  const docker = (args: string[], input = '') => run('docker', args, { env, input });
   const compose = (args: string[], input = '') =>
     docker(['compose', '-f', join(ROOT, 'deploy/compose.yaml'), ...args], input);
   const remove = async () => {
@@ -73,7 +58,6 @@ export async function installWithCompose(): Promise<Installed> {
     url: `http://127.0.0.1:${port}`,
     image: name,
     docker,
-    compose,
     admin: (command, input) =>
       compose(['run', '--rm', '--no-TTY', 'admin', ...command.split(' ')], input),
     async containers(service) {
@@ -82,10 +66,4 @@ export async function installWithCompose(): Promise<Installed> {
     },
     remove,
   };
-}
-
-async function run(args: string[], env: NodeJS.ProcessEnv, input = ''): Promise<string> {
-  const running = promisify(execFile)('docker', args, { env, maxBuffer: MAX_OUTPUT_BYTES });
-  running.child.stdin?.end(input);
-  return (await running).stdout;
 }

@@ -7,14 +7,17 @@ export function knownMetrics(): Map<string, Set<string>> {
   const known = new Map<string, Set<string>>();
   for (const { registry } of [createProjectorMetrics(), createQueryMetrics()]) {
     for (const metric of registry.getMetricsAsArray()) {
-      const { name, type } = metric as unknown as { name: string; type: string };
-      const { labelNames = [] } = metric as unknown as { labelNames?: string[] };
-      if (type === 'histogram') {
-        known.set(`${name}_bucket`, new Set([...labelNames, 'le']));
-        known.set(`${name}_count`, new Set(labelNames));
-        known.set(`${name}_sum`, new Set(labelNames));
-      } else known.set(name, new Set(labelNames));
+      const { name, type, labelNames = [] } = metric as unknown as Metric;
+      if (type === 'histogram') known.set(`${name}_bucket`, new Set([...labelNames, 'le']));
+      for (const ending of type === 'histogram' ? ['_count', '_sum'] : [''])
+        known.set(name + ending, new Set(labelNames));
     }
   }
   return known;
+}
+
+interface Metric {
+  name: string;
+  type: string;
+  labelNames?: string[];
 }

@@ -1,24 +1,19 @@
 /** The GitHub workflows, checked by actionlint. */
-import { execFile } from 'node:child_process';
 import { globSync } from 'node:fs';
-import { promisify } from 'node:util';
 import { expect, it } from 'vitest';
-import { findOnPath } from '#local/stack/program.ts';
+import { run } from '#test/run.ts';
+import { prepared, requireProgram, settled } from '../clients/programs.ts';
 
 const ACTIONLINT = 'github.com/rhysd/actionlint/cmd/actionlint@v1.7.12';
-const run = promisify(execFile);
 
-it('actionlint finds no mistake', { timeout: 240_000 }, async ({ skip }) => {
-  const go = findOnPath('go', process.env);
-  if (go === undefined) {
-    skip('go is not installed, which fetches actionlint');
-    return;
-  }
-  const env = { ...process.env, GOFLAGS: '-mod=mod' };
-  const fetched = await Promise.allSettled([run(go, ['run', ACTIONLINT, '-version'], { env })]);
-  if (fetched[0].status === 'rejected') skip(`actionlint is not to be had: ${fetched[0].reason}`);
-  const { stdout } = await run(go, ['run', ACTIONLINT, ...globSync('.github/workflows/*')], {
-    env,
-  }).catch((error: { stdout: string }) => error);
-  expect(stdout).toBe('');
+async function actionlint(...args: string[]): Promise<string> {
+  const env = { GOFLAGS: '-mod=mod' };
+  return run(requireProgram('go'), ['run', ACTIONLINT, ...args], { env });
+}
+
+it('actionlint finds no mistake', { timeout: 240_000 }, async (context) => {
+  await prepared(settled(actionlint('-version')), context);
+  const workflows = globSync('.github/workflows/*');
+  const said = await actionlint(...workflows).catch((error: { stdout: string }) => error.stdout);
+  expect(said).toBe('');
 });

@@ -4,7 +4,7 @@
  */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { cp, writeFile } from 'node:fs/promises';
+import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -12,14 +12,11 @@ import { beforeAll, expect, it } from 'vitest';
 import { anOrder } from '#test/changes.ts';
 import { times } from '#test/times.ts';
 import { useFolder } from '#test/folder.ts';
-import { useMade, useQueryService } from '#test/hooks.ts';
+import { useQueryService } from '#test/hooks.ts';
 import { send, startHttpProxy } from '#test/http-proxy.ts';
 import { eventually } from '#test/eventually.ts';
-import { prepared, settled } from '../clients/programs.ts';
-import { installPython, installTypeScript, pythonTools } from '../deploy/clients/packed.ts';
+import { FOLLOWERS, LANGUAGES } from '../deploy/clients/packed.ts';
 
-const EXAMPLES = join(import.meta.dirname, '../../docs/examples');
-const tools = settled(pythonTools());
 const CUT_MS = 8_000;
 /** Together more than a pipe holds. */
 const RECORDS = 1_500;
@@ -28,7 +25,6 @@ const LIMIT_MS = 400_000;
 
 const service = useQueryService();
 const folder = useFolder();
-const gateway = useMade(startGateway);
 
 beforeAll(async () => {
   const netrc = 'machine 127.0.0.1 login somebody password else\n';
@@ -39,22 +35,16 @@ beforeAll(async () => {
 
 /** Knows the API below `/prod` alone, and answers 504 where it takes longer. */
 async function startGateway() {
-  const answers: { client: string; wait: number; status: number }[] = [];
+  const answers: { wait: number; status: number }[] = [];
   const proxy = await startHttpProxy(
     service.url,
     async ({ request, response, ask }) => {
       const { searchParams, pathname } = new URL(request.url ?? '', 'http://gateway');
-      const isKnown = pathname.startsWith('/prod/');
       const late = { status: 504, headers: {}, body: 'upstream request timeout' };
-      const answer = isKnown
+      const answer = pathname.startsWith('/prod/')
         ? await Promise.race([ask(), sleep(CUT_MS, late)])
         : { status: 404, headers: {}, body: 'no route' };
-      const { 'user-agent': agent = '' } = request.headers;
-      answers.push({
-        client: agent.endsWith('python') ? 'python' : 'typescript',
-        wait: Number(searchParams.get('wait') ?? 0),
-        status: answer.status,
-      });
+      answers.push({ wait: Number(searchParams.get('wait') ?? 0), status: answer.status });
       send(response, answer);
     },
     '/prod',
@@ -64,10 +54,10 @@ async function startGateway() {
 
 async function follows(
   client: string,
-  file: string,
-  args: string[],
-  env: NodeJS.ProcessEnv,
+  [file = '', ...args]: string[],
+  env: Record<string, string>,
 ): Promise<void> {
+  await using gateway = await startGateway();
   const given = {
     ...process.env,
     ...env,
@@ -81,58 +71,42 @@ async function follows(
   let said = '';
   for (const stream of [follower.stdout, follower.stderr])
     stream.on('data', (chunk) => (said += String(chunk)));
-  const own = () => gateway.answers.filter((answer) => answer.client === client);
+  const counted = (status: number) =>
+    gateway.answers.filter((answer) => answer.status === status).length;
+  const isHeld = () =>
+    gateway.answers.some(({ status, wait }) => status === 200 && wait > 0 && wait * 1_000 < CUT_MS);
   try {
-    const held = () =>
-      own().some(({ status, wait }) => status === 200 && wait > 0 && wait < CUT_MS / 1_000);
-    await eventually(
-      'a shorter wait is answered',
-      () => follower.exitCode !== null || held(),
-      180_000,
-    );
+    const isDone = () => follower.exitCode !== null || isHeld();
+    await eventually('a shorter wait is answered', isDone, 180_000);
     expect(follower.exitCode, said).toBeNull();
     // 30 s, 15 s, then 7 s.
-    expect(own().filter(({ status }) => status === 504)).toHaveLength(2);
-    expect(own().filter(({ status }) => status === 404)).toEqual([]);
+    expect([counted(504), counted(404)]).toEqual([2, 0]);
     const name = `of-${client}`;
     await service.apply([anOrder(name)]);
-    const printed = async () => {
+    await eventually('the change is copied', async () => {
       const printing = spawn(file, [...args, '--print'], {
         env: given,
         stdio: ['ignore', 'pipe', 'inherit'],
       });
       // A reader that is late gets everything.
       await Promise.race([once(printing, 'exit'), sleep(2_000)]);
-      return (await text(printing.stdout)).split('\n').slice(0, -1);
-    };
-    await eventually('the change is copied', async () => {
-      const lines = await printed();
-      const isCopied = lines.some((line) => line.includes(`"${name}"`));
-      if (isCopied) expect(lines.length).toBeGreaterThan(RECORDS);
+      const printed = await text(printing.stdout);
+      const isCopied = printed.includes(`"${name}"`);
+      if (isCopied) expect(printed.match(/\n/g)?.length).toBeGreaterThan(RECORDS);
       return isCopied;
     });
-    expect(own().filter(({ status }) => status === 504)).toHaveLength(2);
+    expect(counted(504)).toBe(2);
   } finally {
     follower.kill('SIGTERM');
     await once(follower, 'exit');
   }
 }
 
-it.concurrent('follow-orders in Python', { timeout: LIMIT_MS }, async (context) => {
-  const PYTHONPATH = await installPython(await prepared(tools, context));
-  await follows('python', 'python3', [join(EXAMPLES, 'follow-orders/python/follow.py')], {
-    PYTHONPATH,
-  });
-});
-
-it.concurrent('follow-orders in TypeScript', { timeout: LIMIT_MS }, async () => {
-  const project = join(folder, 'project');
-  await installTypeScript(project);
-  await cp(join(EXAMPLES, 'follow-orders/typescript/follow.ts'), join(project, 'follow.ts'));
-  await follows(
-    'typescript',
-    process.execPath,
-    ['--disable-warning=ExperimentalWarning', join(project, 'follow.ts')],
-    {},
-  );
-});
+it.concurrent.for(LANGUAGES)(
+  'follow-orders in %s',
+  { timeout: LIMIT_MS },
+  async (language, context) => {
+    const { command, env } = await FOLLOWERS[language](context, join(folder, 'project'));
+    await follows(language, command, env);
+  },
+);

@@ -1,16 +1,12 @@
 /** `proveFollower` passes the example clients and rejects a client that polls `updated_from`. */
-import { cp } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import type { FollowerNotProven } from '../../deploy/testing/api.d.ts';
 import { proveFollower } from '../../deploy/testing/index.ts';
 import { useFolder } from '#test/folder.ts';
-import { prepared, settled } from '../clients/programs.ts';
-import { installPython, installTypeScript, pythonTools } from '../deploy/clients/packed.ts';
+import { FOLLOWERS, LANGUAGES } from '../deploy/clients/packed.ts';
 
-const EXAMPLE = join(import.meta.dirname, '../../docs/examples/follow-orders');
 const folder = useFolder();
-const tools = settled(pythonTools());
 const RIGHT = { missing: [], stale: [], notDeleted: [] };
 
 export function describeProof(changes: number): void {
@@ -23,35 +19,23 @@ export function describeProof(changes: number): void {
   describe.concurrent(
     'a proof with late, undated and wrongly dated changes, deletions, a rebuild and crashes',
     () => {
-      it('accepts the TypeScript example', { timeout: LIMIT_MS }, async () => {
-        const project = join(folder, 'typescript-example');
-        await installTypeScript(project);
-        await cp(join(EXAMPLE, 'typescript/follow.ts'), join(project, 'follow.ts'));
-        const command = [
-          process.execPath,
-          '--disable-warning=ExperimentalWarning',
-          join(project, 'follow.ts'),
-        ];
-        expect(await proveFollower({ command, changes })).toMatchObject({ changes, ...RIGHT });
-      });
-
-      it('accepts the Python example', { timeout: LIMIT_MS }, async (context) => {
-        const PYTHONPATH = await installPython(await prepared(tools, context));
-        const command = ['python3', join(EXAMPLE, 'python/follow.py')];
-        const env = { PYTHONPATH, PYTHONDONTWRITEBYTECODE: '1' };
-        expect(await proveFollower({ command, env, changes })).toMatchObject({ changes, ...RIGHT });
-      });
+      it.for(LANGUAGES)(
+        'accepts the %s example',
+        { timeout: LIMIT_MS },
+        async (language, context) => {
+          const example = await FOLLOWERS[language](context, join(folder, 'example'));
+          const report = await proveFollower({ ...example, changes });
+          expect(report).toMatchObject({ changes, ...RIGHT });
+        },
+      );
 
       it(
         'says what a client that polls by updated_from misses, and why',
         { timeout: LIMIT_MS },
         async () => {
-          const command = [
-            process.execPath,
-            new URL('./poll-updated-from.ts', import.meta.url).pathname,
-          ];
+          const program = join(import.meta.dirname, 'poll-updated-from.ts');
           const proof = proveFollower({
-            command,
+            command: [process.execPath, program],
             kinds: ['order'],
             changes: 1_000,
             patienceSeconds: 5,
@@ -61,9 +45,8 @@ export function describeProof(changes: number): void {
             (error: FollowerNotProven) => error,
           );
           expect(name).toBe('FollowerNotProven');
-          expect(report.missing.length).toBeGreaterThan(0);
-          expect(report.stale.length).toBeGreaterThan(0);
-          expect(report.notDeleted.length).toBeGreaterThan(0);
+          for (const found of [report.missing, report.stale, report.notDeleted])
+            expect(found.length).toBeGreaterThan(0);
           expect(message).toContain(`  not deleted:\n    ${report.notDeleted[0]?.name}`);
           expect(message).toContain('no list shows deletions');
           expect(message).toContain('skips all before it');

@@ -4,15 +4,24 @@ import { connect, type Socket } from 'node:net';
 import { expect } from 'vitest';
 import { createApiClient } from '#test/api-client.ts';
 import { type QueryService, startQueryService } from '#test/query-service.ts';
+import { times } from '#test/times.ts';
 import { listening, type ServiceProcess, startService } from '#test/service-process.ts';
+
+interface Opening {
+  bytes?: string;
+  /** The address of the client. */
+  from?: string;
+  /** The URL of another service. */
+  to?: string;
+}
 
 export interface AttackedService {
   service: QueryService;
   attacked: ServiceProcess;
   url: string;
   operations: string;
-  /** Opens connections to this service, or to another. */
-  openMany: (count: number, address?: string, localAddress?: string) => Promise<Socket[]>;
+  /** Opens connections, and sends the same bytes through each. */
+  openMany: (count: number, opening?: Opening) => Promise<Socket[]>;
   /** Asserts that a normal client gets every answer quickly. */
   expectNormalService: (requests: number) => Promise<void>;
   close: () => Promise<void>;
@@ -26,15 +35,12 @@ export async function startAttackedService(): Promise<AttackedService> {
   const api = createApiClient(url);
   const sockets: Socket[] = [];
 
-  const open = async (address: string, localAddress?: string) => {
-    const { hostname, port } = new URL(address);
-    const socket = connect({
-      host: hostname,
-      port: Number(port),
-      ...(localAddress === undefined ? {} : { localAddress }),
-    });
+  const open = async ({ bytes = '', from = '127.0.0.1', to = url }: Opening) => {
+    const { hostname: host, port } = new URL(to);
+    const socket = connect({ host, port: Number(port), localAddress: from });
     sockets.push(socket);
     await once(socket, 'connect');
+    socket.write(bytes);
     return socket;
   };
   return {
@@ -42,18 +48,7 @@ export async function startAttackedService(): Promise<AttackedService> {
     attacked,
     url,
     operations,
-    async openMany(count, address = url, localAddress?: string) {
-      const opened: Socket[] = [];
-      while (opened.length < count) {
-        const batch = Math.min(250, count - opened.length);
-        opened.push(
-          ...(await Promise.all(
-            Array.from({ length: batch }, async () => open(address, localAddress)),
-          )),
-        );
-      }
-      return opened;
-    },
+    openMany: (count, opening = {}) => Promise.all(times(count, () => open(opening))),
     async expectNormalService(requests) {
       const token = await api.token('full', 'secret');
       for (let index = 0; index < requests; index += 1) {
@@ -68,9 +63,7 @@ export async function startAttackedService(): Promise<AttackedService> {
       await attacked.ended;
       await service.close();
       // An attack must not make the service log an internal failure.
-      expect(
-        attacked.lines.filter(({ level }) => typeof level === 'number' && level >= 50),
-      ).toEqual([]);
+      expect(attacked.lines.filter(({ level }) => Number(level) >= 50)).toEqual([]);
     },
   };
 }

@@ -14,10 +14,8 @@ export function dataRoutes({ routes }: FastifyInstance): DataRoute[] {
   return routes.flatMap(({ path, operation }) => {
     const scopes = operation?.security[0]?.['accessToken'] as readonly Scope[] | undefined;
     if (operation === null || scopes === undefined) return [];
-    const ofQuery = operation.parameters.flatMap((one) =>
-      'in' in one && one.in === 'query' ? [one] : [],
-    );
-    const required = ofQuery.filter((one) => one.required === true);
+    const ofQuery = operation.parameters.filter((one) => 'in' in one && one.in === 'query');
+    const required = ofQuery.filter((one) => 'required' in one && one.required === true);
     return [{ path, scopes, parameters: namesOf(ofQuery), required: namesOf(required) }];
   });
 }

@@ -1,17 +1,9 @@
-import { existsSync, readdirSync, readFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { globSync, readFileSync } from 'node:fs';
 import { expect, it } from 'vitest';
 
-const ROOT = join(import.meta.dirname, '../..');
-const TABLE = readFileSync(join(ROOT, 'docs/security.md'), 'utf8');
-
-it('docs/security.md names only existing tests, and every test of this folder', () => {
-  const named = new Set(
-    [...TABLE.matchAll(/`(test\/[\w./-]+\.test\.ts)`/g)].map(([, path = '']) => path),
-  );
-  expect([...named].filter((path) => !existsSync(join(ROOT, path)))).toEqual([]);
-  const ours = readdirSync(import.meta.dirname).filter((name) =>
-    name.endsWith('.integration.test.ts'),
-  );
-  expect(ours.filter((name) => !named.has(`test/security/${name}`))).toEqual([]);
+it('docs/security.md names every test of this folder', () => {
+  const tests = globSync('test/security/*.integration.test.ts');
+  expect(tests.length).toBeGreaterThan(0);
+  const document = readFileSync('docs/security.md', 'utf8');
+  expect(tests.filter((path) => !document.includes(`\`${path}\``))).toEqual([]);
 });

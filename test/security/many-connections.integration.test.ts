@@ -42,12 +42,12 @@ describe('very many connections', () => {
     let answered = 0;
     let ended = 0;
     while (held.length < count) {
-      const opened = await target.openMany(Math.min(500, count - held.length));
+      const bytes = 'GET /nothing HTTP/1.1\r\nHost: x\r\n\r\n';
       // In parallel, since a silent connection is closed after 10 s.
+      const opened = await target.openMany(Math.min(500, count - held.length), { bytes });
       for (const socket of opened) {
         socket.once('data', () => (answered += 1));
         socket.once('close', () => (ended += 1));
-        socket.write('GET /nothing HTTP/1.1\r\nHost: x\r\n\r\n');
       }
       held.push(...opened);
     }
@@ -61,11 +61,9 @@ describe('very many connections', () => {
   });
 
   it('that break off in a request leave nothing behind', async () => {
+    const bytes = `POST ${TOKEN_PATH} HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\ngrant`;
     for (let round = 0; round < 5; round += 1) {
-      for (const socket of await target.openMany(400)) {
-        socket.write(`POST ${TOKEN_PATH} HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\ngrant`);
-        socket.resetAndDestroy();
-      }
+      for (const socket of await target.openMany(400, { bytes })) socket.resetAndDestroy();
     }
     await target.expectNormalService(10);
     expect(target.attacked.process.exitCode).toBeNull();

@@ -6,10 +6,11 @@ import { beforeAll, describe, expect, it } from 'vitest';
 import { useQueryService } from '#test/hooks.ts';
 import type { ErrorAnswer } from '#test/api-client.ts';
 import { processorMs } from '#test/patience.ts';
+import { times } from '#test/times.ts';
+import { words } from '#test/words.ts';
 import { type DataRoute, dataRoutes, targetOf } from './data-routes.ts';
 import { expectHarmless } from './harmless.ts';
 import { idOf, recordsOf, type Tenant } from './tenants.ts';
-import { words } from '#test/words.ts';
 
 /** Part of every attack value; no answer may repeat it. */
 const CANARY = 'canary7f3a';
@@ -39,18 +40,6 @@ beforeAll(async () => {
 const ownTarget = (route: DataRoute, more: readonly string[] = []) =>
   targetOf(route, idOf((route.required[0] ?? '').replace(/_id$/, ''), OWN), more);
 
-function expectUnpolluted(): void {
-  const plain: Record<string, unknown> = {};
-  const names: string[] = [];
-  for (const name in plain) names.push(name);
-  expect([plain['polluted'], plain['canary'], names, 'polluted' in Function]).toEqual([
-    undefined,
-    undefined,
-    [],
-    false,
-  ]);
-}
-
 /**
  * Names that other parsers turn into objects, arrays or operators; `x` stands for an existing
  * parameter.
@@ -61,6 +50,9 @@ const NAMES = words(
   'x[__proto__][polluted] x.$ne x.length x%00 x%20 X _method callback fields sort limit order_by',
   'store_id store environment env tenant client',
 );
+
+const namesNear = (known: string) =>
+  NAMES.map((name) => name.replace('x', known).replace('X', known.toUpperCase()));
 
 /** Values with a meaning for a database, a template, a shell, a log or a browser. */
 const VALUES = [
@@ -84,16 +76,13 @@ const VALUES = [
 describe('every data endpoint', () => {
   it('refuses every unknown parameter', async () => {
     for (const route of routes) {
-      const [known = 'page'] = route.parameters;
-      for (const pattern of NAMES) {
-        const name = pattern.replace('x', known).replace('X', known.toUpperCase());
+      for (const name of namesNear(route.parameters[0] ?? 'page')) {
         const target = ownTarget(route, [`${name}=${CANARY}`]);
         const answer = await service.api.get(target, token);
         expect(answer.status, target).toBe(422);
         expectHarmless(answer, target, [CANARY]);
       }
     }
-    expectUnpolluted();
   });
 
   it('accepts no operator, code or path as the value of any parameter', async () => {
@@ -114,22 +103,23 @@ describe('every data endpoint', () => {
         }
       }
     }
-    expectUnpolluted();
   });
 
   it('refuses hundreds of parameters as quickly as one', async () => {
     for (const route of routes) {
-      const many = Array.from({ length: 1_800 }, (_, index) => `${index}=1`).join('&');
+      const many = times(1_800, (index) => `${index}=1`).join('&');
       const same = `${route.parameters[0] ?? 'x'}=1&`.repeat(1_000);
       const refuse = async () => {
-        for (const pairs of [many, same.slice(0, 14_000), '&'.repeat(14_000), '='.repeat(14_000)]) {
-          const target = ownTarget(route, [pairs]);
-          const answer = await service.api.get(target, token);
-          expect([target.slice(0, 80), answer.status]).toEqual([
-            target.slice(0, 80),
-            pairs[1] === '&' ? 200 : 422,
-          ]);
-          expectHarmless(answer, target.slice(0, 80));
+        for (const [pairs, status] of [
+          [many, 422],
+          [same.slice(0, 14_000), 422],
+          ['&'.repeat(14_000), 200],
+          ['='.repeat(14_000), 422],
+        ] as const) {
+          const answer = await service.api.get(ownTarget(route, [pairs]), token);
+          const about = `${route.path} ${pairs.slice(0, 40)}`;
+          expect(answer.status, about).toBe(status);
+          expectHarmless(answer, about);
         }
       };
       expect(await processorMs(refuse)).toBeLessThan(5_000);
@@ -138,9 +128,6 @@ describe('every data endpoint', () => {
 });
 
 describe('a search', () => {
-  const search = async (text: string) =>
-    service.api.list(`/api/customer/list?search=${encodeURIComponent(text)}`, token);
-
   it('treats every pattern as plain text, and ends quickly', async () => {
     for (const text of [
       ...words('(a+)+$ (a|a)*b (.*a){25} [[ \\\\ (?=a (?i)ZÉ [a-z] \\d\\d \\u0061 $$'),
@@ -152,7 +139,8 @@ describe('a search', () => {
     ]) {
       // MongoDB's time has a separate limit.
       const took = await processorMs(async () => {
-        expect((await search(text)).count, text).toBe(0);
+        const target = `/api/customer/list?search=${encodeURIComponent(text)}`;
+        expect((await service.api.list(target, token)).count, text).toBe(0);
       });
       expect(took).toBeLessThan(5_000);
     }
@@ -160,52 +148,47 @@ describe('a search', () => {
 });
 
 describe('the token endpoint', () => {
+  const ask = async (form: string, clientId = 'full', secret = 'secret') => {
+    const answer = await service.api.askToken(clientId, secret, form);
+    expectHarmless(answer, form, [CANARY]);
+    return answer;
+  };
+  const GRANT = 'grant_type=client_credentials';
+
   it('accepts no operator as a client or a secret', async () => {
     for (const odd of [...words('{"$gt":""} [$ne] $where __proto__ .*'), '']) {
       for (const [clientId, secret] of [
-        [odd, odd],
         ['full', odd],
         [odd, 'secret'],
-      ] as const) {
-        const answer = await service.api.askToken(clientId, secret);
+      ]) {
+        const answer = await ask(GRANT, clientId, secret);
         expect([clientId, secret, answer.status]).toEqual([clientId, secret, 401]);
-        expectHarmless(answer, odd, odd.length > 3 ? [odd] : []);
+        if (odd !== '') expect(answer.text).not.toContain(odd);
       }
     }
   });
 
   it('accepts no operator as a parameter, and ignores unknown parameters', async () => {
-    for (const value of VALUES) {
-      const encoded = encodeURIComponent(value);
-      const grant = await service.api.askToken('full', 'secret', `grant_type=${encoded}`);
-      expect(grant.status, value).toBe(400);
-      expect(grant.json).toMatchObject({ error: 'unsupported_grant_type' });
-      expectHarmless(grant, value, [CANARY]);
-      const scope = await service.api.askToken(
-        'full',
-        'secret',
-        `grant_type=client_credentials&scope=${encoded}`,
-      );
-      expect(scope.json).toMatchObject({ error: 'invalid_scope' });
-      expectHarmless(scope, value, [CANARY]);
+    for (const value of VALUES.map(encodeURIComponent)) {
+      for (const [form, error] of [
+        [`grant_type=${value}`, 'unsupported_grant_type'],
+        [`${GRANT}&scope=${value}`, 'invalid_scope'],
+      ] as const)
+        expect((await ask(form)).json).toMatchObject({ error });
     }
-    for (const pattern of NAMES) {
-      const name = pattern.replace('x', 'scope');
-      const form = `grant_type=client_credentials&${name}=${CANARY}`;
-      const answer = await service.api.askToken('full', 'secret', form);
-      expect(answer.status, form).toBe(200);
-      expect(answer.json).toMatchObject({ scope: 'store crm order menu' });
-      expectHarmless(answer, form, [CANARY]);
+    for (const name of namesNear('scope')) {
+      const { json } = await ask(`${GRANT}&${name}=${CANARY}`);
+      expect(json, name).toMatchObject({ scope: 'store crm order menu' });
     }
-    for (const name of words('grant_type[$ne] grant_type[] __proto__[grant_type]')) {
-      const answer = await service.api.askToken('full', 'secret', `${name}=client_credentials`);
-      expect(answer.json).toMatchObject({ error: 'invalid_request' });
-    }
-    expectUnpolluted();
+    for (const name of words('grant_type[$ne] grant_type[] __proto__[grant_type]'))
+      expect((await ask(`${name}=client_credentials`)).json).toMatchObject({
+        error: 'invalid_request',
+      });
   });
 });
 
-it('works as before after all attacks', async () => {
+it('works as before after all attacks, and nothing is polluted', async () => {
   expect((await service.api.list('/api/customer/list', token)).count).toBe(1);
   expect((await service.api.call('/health')).status).toBe(200);
+  expect([Object.prototype, Object, Function].flatMap(Object.keys)).toEqual([]);
 });

@@ -29,16 +29,24 @@ async function drip(socket: Socket, text: string): Promise<void> {
 }
 
 const POST = `POST ${TOKEN_PATH} HTTP/1.1\r\nHost: x\r\n`;
-const FORM = 'Content-Type: application/x-www-form-urlencoded\r\nContent-Length: 1000\r\n\r\n';
+const FORM = 'Content-Type: application/x-www-form-urlencoded\r\n';
+const OF_LENGTH = `${FORM}Content-Length: `;
+const OF_CHUNKS = `${FORM}Transfer-Encoding: chunked\r\n\r\n`;
+const AUTHORIZED = `${POST}Authorization: Basic ${btoa('full:secret')}\r\n`;
+const GRANT = 'grant_type=client_credentials';
+const inChunks = (text: string) => `${text.length.toString(16)}\r\n${text}\r\n0\r\n\r\n`;
+
+/** Opens as many connections from each of some addresses. */
+async function fromHosts(first: number, hosts: number, each: number, bytes: string) {
+  const open = (host: number) => target.openMany(each, { bytes, from: `127.0.0.${host}` });
+  return (await Promise.all(times(hosts, (index) => open(first + index)))).flat();
+}
 
 it.each([
-  ['bodies', FORM],
-  ['chunks', 'Transfer-Encoding: chunked\r\n\r\n1\r\na\r\n'],
+  ['bodies', `${OF_LENGTH}1000\r\n\r\n`],
+  ['chunks', `${OF_CHUNKS}1\r\na\r\n`],
 ])('%s that do not arrive, from several addresses, take no place from others', async (_, begun) => {
-  for (let host = 2; host < 32; host += 1) {
-    for (const socket of await target.openMany(20, target.url, `127.0.0.${host}`))
-      socket.write(POST + begun);
-  }
+  await fromHosts(2, 30, 20, POST + begun);
   // Held until those bodies are given up, it would take ten seconds.
   const { status } = await fetch(`${target.url}/api/order/list`, {
     signal: AbortSignal.timeout(5_000),
@@ -46,49 +54,37 @@ it.each([
   expect(status).toBe(401);
 });
 
-const BASIC = `Authorization: Basic ${Buffer.from('full:secret').toString('base64')}\r\n`;
-const URLENCODED = 'Content-Type: application/x-www-form-urlencoded\r\n';
-const GRANT = 'grant_type=client_credentials';
-const CHUNKED = `${POST}${BASIC}${URLENCODED}Connection: close\r\nTransfer-Encoding: chunked\r\n\r\n`;
-const inChunks = (text: string) =>
-  `${(text.match(/[^]{1,1000}/g) ?? []).map((part) => `${part.length.toString(16)}\r\n${part}\r\n`).join('')}0\r\n\r\n`;
-
 it('chunks that do not arrive from one address take no place from chunked requests of others', async () => {
-  const held = await target.openMany(200, target.url, '127.0.0.40');
-  for (const socket of held) socket.resume().write(`${CHUNKED}1\r\ng\r\n`);
-  const asked: Promise<string>[] = [];
-  for (let host = 41; host < 51; host += 1) {
-    for (const socket of await target.openMany(10, target.url, `127.0.0.${host}`)) {
-      asked.push(readToEnd(socket));
-      socket.write(CHUNKED + inChunks(GRANT));
-    }
-  }
-  const statuses = (await Promise.all(asked)).map((text) => text.slice(0, 12));
-  expect(statuses).toEqual(Array<string>(100).fill('HTTP/1.1 200'));
+  const held = await fromHosts(40, 1, 200, `${AUTHORIZED}${OF_CHUNKS}1\r\ng\r\n`);
+  for (const socket of held) socket.resume();
+  const closing = `${AUTHORIZED}Connection: close\r\n${OF_CHUNKS}${inChunks(GRANT)}`;
+  const answers = await Promise.all((await fromHosts(41, 10, 10, closing)).map(readToEnd));
+  for (const text of answers) expect(text).toMatch(/^HTTP\/1\.1 200 /);
   // Nor did they wait until those bodies were given up.
   expect(held.some((socket) => socket.readableEnded)).toBe(false);
 });
 
 describe('a body', () => {
-  const DECLARED = `${POST}${BASIC}${URLENCODED}Content-Length: `;
+  const answerTo = async (bytes: string) => {
+    const [socket] = await target.openMany(1, { bytes });
+    return readToEnd(socket as Socket);
+  };
+
   it.each([
     [16_384, 200],
     [16_385, 400],
   ])('of %d bytes gets %d, declared and in chunks', async (length, status) => {
     const form = `${GRANT}&x=`.padEnd(length, 'x');
-    for (const text of [`${DECLARED}${length}\r\n\r\n${form}`, CHUNKED + inChunks(form)]) {
-      const [socket] = await target.openMany(1);
-      const answer = readToEnd(socket as Socket);
-      socket?.write(text.replace('Content-Length', 'Connection: close\r\nContent-Length'));
-      expect(await answer).toMatch(`HTTP/1.1 ${status} `);
-    }
+    for (const body of [`${OF_LENGTH}${length}\r\n\r\n${form}`, OF_CHUNKS + inChunks(form)])
+      expect(await answerTo(`${AUTHORIZED}Connection: close\r\n${body}`)).toMatch(
+        `HTTP/1.1 ${status} `,
+      );
   });
 
   it('that grows beyond is refused at once, and its connection closed', async () => {
-    const [socket] = await target.openMany(1);
-    const answer = readToEnd(socket as Socket);
-    socket?.write(`${CHUNKED.replace('Connection: close\r\n', '')}4001\r\n${'x'.repeat(16_385)}`);
-    expect(await answer).toMatch(/^HTTP\/1\.1 400 [^]*connection: close[^]*the body is too large/i);
+    expect(await answerTo(`${AUTHORIZED}${OF_CHUNKS}4001\r\n${'x'.repeat(16_385)}`)).toMatch(
+      /^HTTP\/1\.1 400 [^]*connection: close[^]*the body is too large/i,
+    );
   });
 });
 
@@ -99,25 +95,14 @@ describe.concurrent('clients', { timeout: PATIENCE_MS }, () => {
   });
 
   it.for([
-    ['send headers slowly', 25, 'GET /api/order/list HTTP/1.1\r\nHost: x\r\n', 'X-Slow: 1\r\n'],
-    ['send a body slowly', 25, POST + FORM, 'grant_type=client_credentials'],
-    [
-      'send chunks slowly, or without end',
-      25,
-      `${POST}Transfer-Encoding: chunked\r\n\r\n`,
-      '1\r\na\r\n',
-    ],
-  ] as const)('that %s are cut off in time', async ([, count, head, slow], { expect: check }) => {
-    const opened = await target.openMany(count);
-    const ends = opened.map(readToEnd);
-    for (const socket of opened) {
-      socket.write(head);
-      void drip(socket, slow.repeat(200));
-    }
-    for (const text of await Promise.all(ends)) {
-      check(text).toMatch(/^HTTP\/1\.1 408 /);
-      check(text).toContain('"code":"invalid_request"');
-    }
+    ['send headers slowly', 'GET /api/order/list HTTP/1.1\r\nHost: x\r\n', 'X-Slow: 1\r\n'],
+    ['send a body slowly', `${POST}${OF_LENGTH}1000\r\n\r\n`, GRANT],
+    ['send chunks slowly, or without end', POST + OF_CHUNKS, '1\r\na\r\n'],
+  ] as const)('that %s are cut off in time', async ([, bytes, slow], { expect: check }) => {
+    const opened = await target.openMany(25, { bytes });
+    for (const socket of opened) void drip(socket, slow.repeat(200));
+    for (const text of await Promise.all(opened.map(readToEnd)))
+      check(text).toMatch(/^HTTP\/1\.1 408 [^]*"code":"invalid_request"/);
   });
 
   it('that do not read answers are cut off in time', async ({ expect: check }) => {
@@ -127,15 +112,12 @@ describe.concurrent('clients', { timeout: PATIENCE_MS }, () => {
     check(server.timeout).toBe(10_000);
     server.timeout = 1_000;
     const asked = 300;
-    const opened = await target.openMany(5, impatient.url);
-    for (const socket of opened) {
-      socket.pause();
-      socket.write('GET /openapi.json HTTP/1.1\r\nHost: x\r\n\r\n'.repeat(asked));
-    }
+    const bytes = 'GET /openapi.json HTTP/1.1\r\nHost: x\r\n\r\n'.repeat(asked);
+    const opened = await target.openMany(5, { bytes, to: impatient.url });
     const open = promisify(server.getConnections.bind(server));
     await eventually('the service has closed them', async () => (await open()) === 0);
     // Data in socket buffers still arrives.
-    const texts = await Promise.all(opened.map((socket) => readToEnd(socket.resume())));
+    const texts = await Promise.all(opened.map(readToEnd));
     for (const text of texts) check(text.split('HTTP/1.1 200').length - 1).toBeLessThan(asked);
   });
 
@@ -159,34 +141,28 @@ it(
     }));
     await service.apply(times(100, (index) => aGroup(`g${index}`, { options }, 'greedy')));
     const token = await service.tokenOf({ clientId: 'greedy', storeId: 'greedy' });
-    const bytes = async () => {
+    const metric = async (name: string) => {
       const metrics = await (await fetch(`${target.operations}/metrics`)).text();
-      const valueOf = (name: string) =>
-        Number(new RegExp(`^${name} (\\d+)`, 'm').exec(metrics)?.[1]);
-      return {
-        unread: valueOf('store_data_unread_bytes'),
-        cut: valueOf('store_data_cut_answers_total'),
-      };
+      return Number(new RegExp(`^store_data_${name} (\\d+)`, 'm').exec(metrics)?.[1]);
     };
-    const before = await bytes();
-    const slow = await target.openMany(60);
-    for (const socket of slow) {
-      socket.on('readable', () => undefined).on('error', () => undefined);
-      const page = 'GET /api/option-group/list?page_size=100 HTTP/1.1\r\nHost: x\r\n';
-      socket.write(`${page}Authorization: Bearer ${token}\r\n\r\n`);
-    }
+    const cut = () => metric('cut_answers_total');
+    const before = await cut();
+    const page = 'GET /api/option-group/list?page_size=100 HTTP/1.1\r\nHost: x\r\n';
+    const slow = await target.openMany(60, {
+      bytes: `${page}Authorization: Bearer ${token}\r\n\r\n`,
+    });
+    for (const socket of slow) socket.on('readable', () => undefined).on('error', () => undefined);
     const trickle = setInterval(() => {
       for (const socket of slow) socket.read(1_300);
     }, 100);
     try {
-      await eventually(
-        'many are cut',
-        async () => (await bytes()).cut > before.cut + 20,
-        PATIENCE_MS,
-      );
+      await eventually('many are cut', async () => (await cut()) > before + 20, PATIENCE_MS);
       await target.expectNormalService(20);
       // Those that are left, and those that are begun meanwhile.
-      await eventually('few bytes are unread', async () => (await bytes()).unread <= 33_554_432);
+      await eventually(
+        'few bytes are unread',
+        async () => (await metric('unread_bytes')) <= 33_554_432,
+      );
     } finally {
       clearInterval(trickle);
       for (const socket of slow) socket.destroy();

@@ -8,47 +8,46 @@ import { expectHarmless } from './harmless.ts';
 import { idOf, recordsOf, type Tenant } from './tenants.ts';
 
 const service = useQueryService({ environments: 2 });
-let tenants: (Tenant & { token: string })[] = [];
+const tenants: (Tenant & { token: string })[] = [];
 let routes: DataRoute[];
 
 beforeAll(async () => {
   routes = dataRoutes(service.app);
   const [first = '', second = ''] = service.installation.config.environments;
-  const places = [
-    { name: 'Anna', storeId: 's1', environment: first },
-    { name: 'Bruno', storeId: 's2', environment: first },
-    { name: 'Carla', storeId: 's1', environment: second },
-    { name: 'Diego', storeId: 's2', environment: second },
-  ];
-  for (const [index, place] of places.entries()) {
-    const { name, storeId, environment } = place;
-    await service.setKey({ clientId: `key${name}`, storeId, environment });
-    const tenant = { ...place, secret: `secret${name}`, phone: `1190000000${index}` };
+  for (const [name, storeId, environment] of [
+    ['Anna', 's1', first],
+    ['Bruno', 's2', first],
+    ['Carla', 's1', second],
+  ] as const) {
+    const phone = `1190000000${tenants.length}`;
+    const tenant = { name, storeId, environment, secret: `secret${name}`, phone };
     await service.apply(recordsOf(tenant), environment);
-    tenants.push({ ...tenant, token: await service.api.token(`key${name}`, 'secret') });
+    const token = await service.tokenOf({ clientId: `key${name}`, storeId, environment });
+    tenants.push({ ...tenant, token });
   }
 });
 
-const others = (tenant: Tenant) => tenants.filter(({ name }) => name !== tenant.name);
+/** Every tenant with every other one. */
+const pairs = () =>
+  tenants.flatMap((tenant) =>
+    tenants.filter((other) => other !== tenant).map((other) => ({ tenant, other })),
+  );
 /** The kind of record of an id parameter. */
 const entityOf = (parameter: string) => parameter.replace(/_id$/, '');
+/** The target of a request for a record of a tenant, or for a list. */
+const targetAt = (route: DataRoute, tenant: Tenant) =>
+  targetOf(route, idOf(entityOf(route.required[0] ?? ''), tenant));
 
 describe('every data endpoint', () => {
   it('shows each tenant only its own records', async () => {
-    for (const tenant of tenants) {
-      for (const route of routes) {
-        const [required = ''] = route.required;
-        const target = targetOf(route, idOf(entityOf(required), tenant));
+    for (const route of routes) {
+      for (const { tenant, other } of pairs()) {
+        const target = targetAt(route, tenant);
         const answer = await service.api.get(target, tenant.token);
         const about = `${target} for ${tenant.name}`;
         expect(answer.status, about).toBe(200);
         expect(answer.text).toContain(tenant.secret);
-        const foreign = others(tenant).flatMap(({ secret, phone, name }) => [
-          secret,
-          phone,
-          `-${name}"`,
-        ]);
-        expectHarmless(answer, about, foreign);
+        expectHarmless(answer, about, [other.secret, other.phone, `-${other.name}"`]);
         if ('count' in (answer.json as object)) expect((answer.json as ListBody).count).toBe(1);
       }
     }
@@ -58,64 +57,48 @@ describe('every data endpoint', () => {
     const detailed = routes.filter(({ required }) => required.length > 0);
     expect(detailed.length).toBeGreaterThan(0);
     for (const route of detailed) {
-      const [parameter = ''] = route.required;
       // Every kind of id must have a record, even a new kind.
-      expect(Object.keys(COLLECTIONS)).toContain(entityOf(parameter));
-      for (const tenant of tenants) {
+      expect(Object.keys(COLLECTIONS)).toContain(entityOf(route.required[0] ?? ''));
+      for (const { tenant, other } of pairs()) {
         const nobodys = await service.api.get(targetOf(route, 'nobodys'), tenant.token);
         expect(nobodys.status).toBe(404);
-        for (const other of others(tenant)) {
-          const target = targetOf(route, idOf(entityOf(parameter), other));
-          const answer = await service.api.get(target, tenant.token);
-          expect([target, answer.status, answer.text]).toEqual([target, 404, nobodys.text]);
-        }
+        const target = targetAt(route, other);
+        const answer = await service.api.get(target, tenant.token);
+        expect([target, answer.status, answer.text]).toEqual([target, 404, nobodys.text]);
       }
     }
   });
 
-  it('finds nothing by a filter with another tenant’s id', async () => {
-    let tried = 0;
-    for (const route of routes) {
-      const filters = route.parameters.filter(
-        (name) => name.endsWith('_id') && !route.required.includes(name),
+  it('finds nothing by a filter with another tenant’s id, or by a search for its customer', async () => {
+    const filters = routes.flatMap(({ path, parameters, required }) =>
+      parameters
+        .filter((name) => name.endsWith('_id') && !required.includes(name))
+        .map((name) => ({ path, name })),
+    );
+    expect(filters.length).toBeGreaterThan(0);
+    for (const { tenant, other } of pairs()) {
+      const targets = filters.map(
+        ({ path, name }) => `${path}?${name}=${idOf(entityOf(name), other)}`,
       );
-      for (const filter of filters) {
-        for (const tenant of tenants) {
-          for (const other of others(tenant)) {
-            const target = `${route.path}?${filter}=${idOf(entityOf(filter), other)}`;
-            expect((await service.api.list(target, tenant.token)).count, target).toBe(0);
-            tried += 1;
-          }
-        }
-      }
-    }
-    expect(tried).toBeGreaterThan(0);
-  });
-
-  it('finds nothing by a search for another tenant’s customer', async () => {
-    for (const tenant of tenants) {
-      for (const owner of tenants) {
-        for (const text of [owner.secret, owner.phone]) {
-          const { count } = await service.api.list(
-            `/api/customer/list?search=${text}`,
-            tenant.token,
-          );
-          expect([tenant.name, text, count]).toEqual([tenant.name, text, owner === tenant ? 1 : 0]);
-        }
-      }
+      const searches = ({ secret, phone }: Tenant) =>
+        [secret, phone].map((text) => `/api/customer/list?search=${text}`);
+      for (const target of [...targets, ...searches(other)])
+        expect((await service.api.list(target, tenant.token)).count, target).toBe(0);
+      for (const target of searches(tenant))
+        expect((await service.api.list(target, tenant.token)).count, target).toBe(1);
     }
   });
 
   it('does not match another tenant’s entity tag', async () => {
-    for (const route of routes.filter(
+    const tagged = routes.filter(
       ({ required, parameters }) => required.length === 0 && !parameters.includes('after'),
-    )) {
-      for (const tenant of tenants) {
-        const etag = (await service.api.get(route.path, tenant.token)).headers.get('etag') ?? '';
-        for (const other of tenants) {
-          const answer = await service.api.get(route.path, other.token, { 'if-none-match': etag });
-          expect(answer.status, route.path).toEqual(other === tenant ? 304 : 200);
-        }
+    );
+    for (const { path } of tagged) {
+      for (const { tenant, other } of pairs()) {
+        const etag = (await service.api.get(path, tenant.token)).headers.get('etag') ?? '';
+        const given = { 'if-none-match': etag };
+        expect((await service.api.get(path, tenant.token, given)).status, path).toBe(304);
+        expect((await service.api.get(path, other.token, given)).status, path).toBe(200);
       }
     }
   });
@@ -127,25 +110,18 @@ describe('a record that names another tenant’s records', () => {
     if (own === undefined || foreign === undefined) throw new Error('there are no tenants');
     await service.apply(recordsOf(own, foreign), own.environment);
     for (const route of routes) {
-      const target = targetOf(route, idOf(entityOf(route.required[0] ?? ''), own));
+      const target = targetAt(route, own);
       const answer = await service.api.get(target, own.token);
       expect(answer.status, target).toBe(200);
       expectHarmless(answer, target, [foreign.secret, foreign.phone]);
     }
-    const product = await service.api.get(
-      `/api/product/details/?product_id=${idOf('product', own)}`,
-      own.token,
-    );
-    expect(product.json).toMatchObject({
-      option_groups: [],
-      category_id: idOf('category', foreign),
-    });
-    const menu = await service.api.get('/api/menu/', own.token);
-    expect(menu.json).toMatchObject({ categories: [] });
-    const category = await service.api.get(
-      `/api/category/details/?category_id=${idOf('category', foreign)}`,
-      foreign.token,
-    );
-    expect(category.json).toMatchObject({ product_count: 1 });
+    const get = async (target: string, { token } = own) =>
+      (await service.api.get(target, token)).json;
+    const category_id = idOf('category', foreign);
+    const product = `/api/product/details/?product_id=${idOf('product', own)}`;
+    expect(await get(product)).toMatchObject({ option_groups: [], category_id });
+    expect(await get('/api/menu/')).toMatchObject({ categories: [] });
+    const category = `/api/category/details/?category_id=${category_id}`;
+    expect(await get(category, foreign)).toMatchObject({ product_count: 1 });
   });
 });

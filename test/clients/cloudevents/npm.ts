@@ -1,5 +1,6 @@
 /** Messages made by the CloudEvents SDK for JavaScript. */
 import { CloudEvent, Kafka } from 'cloudevents';
+import { MINIMAL } from '#test/changes.ts';
 import type { Sent } from './sent.ts';
 
 const attributes = {
@@ -12,12 +13,7 @@ const attributes = {
   sequence: '17',
   partitionkey: 's1',
 };
-const data = {
-  status: 'pending',
-  order_type: 'delivery',
-  total: '39.90',
-  created_at: '2026-11-20T21:15:04.120Z',
-};
+const data = MINIMAL.order;
 
 const changed = new CloudEvent({ ...attributes, datacontenttype: 'application/json', data });
 const numbered = changed.cloneWith({ sequence: 17 });
@@ -39,12 +35,13 @@ function sent(call: string, { headers, key, value }: ReturnType<typeof Kafka.bin
 }
 
 export function sentByJavaScript(): Sent[] {
+  const { structured, binary } = Kafka;
   return [
-    sent('`Kafka.structured(event)`', Kafka.structured(changed)),
-    sent('`Kafka.structured(event)`, integer `sequence`', Kafka.structured(numbered)),
-    sent('`Kafka.structured(event)`, data of bytes', Kafka.structured(ofBytes)),
-    sent('`Kafka.structured(event)`, a deletion', Kafka.structured(deleted)),
-    sent('`Kafka.binary(event)`', Kafka.binary(changed)),
-    sent('`Kafka.binary(event)`, a deletion', Kafka.binary(deleted)),
+    sent('`Kafka.structured(event)`', structured(changed)),
+    sent('`Kafka.structured(event)`, integer `sequence`', structured(numbered)),
+    sent('`Kafka.structured(event)`, data of bytes', structured(ofBytes)),
+    sent('`Kafka.structured(event)`, a deletion', structured(deleted)),
+    sent('`Kafka.binary(event)`', binary(changed)),
+    sent('`Kafka.binary(event)`, a deletion', binary(deleted)),
   ];
 }

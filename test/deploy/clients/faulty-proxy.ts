@@ -1,30 +1,33 @@
 /** A proxy before the API that causes one fault after another, and notes what passes. */
 import { type Exchange, send, startHttpProxy } from '#test/http-proxy.ts';
 
-type Fault = (exchange: Exchange) => unknown;
+export type Fault = (exchange: Exchange) => unknown;
 
 /** What passed: times are of a monotonic clock, in milliseconds. */
 export interface Passed {
+  /** POST for a token. */
   method: string;
-  target: string;
   cameAt: number;
   leftAt: number;
   status: number;
-  retryAfter: number;
 }
+
+const answering =
+  (status: number, headers: Record<string, string>, body = ''): Fault =>
+  ({ response }) =>
+    send(response, { status, headers, body });
+const HTML = { 'content-type': 'text/html' };
 
 export const FAULTS = {
   none: async ({ response, ask }) => send(response, await ask()),
   /** Never answers. */
   frozen: () => undefined,
   reset: ({ response }) => response.destroy(),
-  html502: ({ response }) =>
-    response.writeHead(502, { 'content-type': 'text/html' }).end('<html>502 Bad Gateway</html>'),
+  html502: answering(502, HTML, '<html>502 Bad Gateway</html>'),
   /** A maintenance page where the API should be. */
-  html200: ({ response }) =>
-    response.writeHead(200, { 'content-type': 'text/html' }).end('<html>Soon back</html>'),
-  redirected: ({ response }) =>
-    response.writeHead(302, { location: 'http://127.0.0.1:1/elsewhere' }).end(),
+  html200: answering(200, HTML, '<html>Soon back</html>'),
+  redirected: answering(302, { location: 'http://127.0.0.1:1/elsewhere' }),
+  quotaUsedUp: answering(429, { 'retry-after': '2' }),
   /** The connection ends within the body, whose length is known. */
   cutBody: async ({ response, ask }) => {
     const { status, headers, body } = await ask();
@@ -40,30 +43,30 @@ export const FAULTS = {
   /** The API refuses the token, as if its session had been revoked. */
   otherToken: async ({ response, ask }) =>
     send(response, await ask({ authorization: 'Bearer revoked' })),
-  quotaUsedUp: ({ response }) =>
-    send(response, { status: 429, headers: { 'retry-after': '2' }, body: Buffer.from('') }),
 } satisfies Record<string, Fault>;
 
-/** The faults of requests for data and for tokens, one after the other. */
-export type Faults = Partial<Record<'data' | 'token', Fault[]>>;
-
-/** @param api its address. */
-export async function startFaultyProxy(api: string, { data = [], token = [] }: Faults) {
-  const waiting = { data: [...data], token: [...token] };
+/**
+ * @param api its address.
+ * @param data the faults of requests for data, one after the other; `token` those for tokens.
+ */
+export async function startFaultyProxy(
+  api: string,
+  data: readonly Fault[] = [],
+  token: readonly Fault[] = [],
+) {
+  const waiting = { data: data.values(), token: token.values() };
   const passed: Passed[] = [];
   const proxy = await startHttpProxy(api, (exchange) => {
     const { request, response } = exchange;
-    const { method = '', url: target = '' } = request;
-    const cameAt = performance.now();
-    const note: Passed = { method, target, cameAt, leftAt: 0, status: 0, retryAfter: 0 };
+    const { method = '' } = request;
+    const note = { method, cameAt: performance.now(), leftAt: 0, status: 0 };
     passed.push(note);
     response.on('close', () => {
       note.leftAt = performance.now();
       note.status = response.headersSent ? response.statusCode : 0;
-      note.retryAfter = Number(response.getHeader('retry-after') ?? 0);
     });
-    const fault = waiting[target.startsWith('/api/auth/') ? 'token' : 'data'].shift();
-    return (fault ?? FAULTS.none)(exchange);
+    const fault = waiting[method === 'POST' ? 'token' : 'data'].next();
+    return (fault.value ?? FAULTS.none)(exchange);
   });
   return { ...proxy, passed };
 }

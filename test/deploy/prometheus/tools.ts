@@ -2,16 +2,14 @@
  * The alerting rules, with promtool and Prometheus to test them: from PATH, otherwise from Debian's
  * package.
  */
-import { execFile } from 'node:child_process';
 import { readFileSync } from 'node:fs';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { promisify } from 'node:util';
 import { parse, stringify } from 'yaml';
 import { findOnPath } from '#local/stack/program.ts';
 import { describeError } from '#shared/errors.ts';
 import { debianPackages } from '#test/debian-packages.ts';
+import { run } from '#test/run.ts';
 
 export interface Rule {
   alert: string;
@@ -69,29 +67,28 @@ export interface RuleTest {
 
 /**
  * Runs tests of our rules with promtool.
+ * @param folder for its files.
  * @returns its output about failed tests; empty if all pass.
  */
-export async function runRules(promtool: string, tests: readonly RuleTest[]): Promise<string> {
-  const folder = await mkdtemp(join(tmpdir(), 'store-data-alerts-'));
+export async function runRules(
+  promtool: string,
+  tests: readonly RuleTest[],
+  folder: string,
+): Promise<string> {
   const write = async (name: string, content: object) => {
     const file = join(folder, name);
     await writeFile(file, stringify(content, { aliasDuplicateObjects: false }));
     return file;
   };
-  try {
-    const files = await Promise.all(
-      tests.map(async ({ alert, test }, index) => {
-        const rules = alert === null ? RULES : await write(`${index}.rules.yaml`, rulesOf(alert));
-        const content = { rule_files: [rules], evaluation_interval: '1m', tests: [test] };
-        return write(`${index}.test.yaml`, content);
-      }),
-    );
-    await promisify(execFile)(promtool, ['test', 'rules', ...files]);
-    return '';
-  } catch (error) {
-    const { stdout = '', stderr = '' } = error as { stdout?: string; stderr?: string };
-    return `${stdout}${stderr}` || String(error);
-  } finally {
-    await rm(folder, { recursive: true, force: true });
-  }
+  const files = await Promise.all(
+    tests.map(async ({ alert, test }, index) => {
+      const rules = alert === null ? RULES : await write(`${index}.rules.yaml`, rulesOf(alert));
+      const content = { rule_files: [rules], evaluation_interval: '1m', tests: [test] };
+      return write(`${index}.test.yaml`, content);
+    }),
+  );
+  return run(promtool, ['test', 'rules', ...files]).then(
+    () => '',
+    (error: { stdout: string; stderr: string }) => `${error.stdout}${error.stderr}` || 'it failed',
+  );
 }

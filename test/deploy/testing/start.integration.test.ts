@@ -2,21 +2,21 @@
  * The API that tests of other projects start: it explains wrong fixtures, and leaves nothing in
  * existing servers.
  */
-import { execFile, spawn } from 'node:child_process';
+import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtemp, readdir, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { promisify } from 'node:util';
+import { readdir } from 'node:fs/promises';
 import { MongoClient } from 'mongodb';
 import kafkajs from 'kafkajs';
 import { afterAll, beforeAll, expect, it, vi } from 'vitest';
 import { connectStoreData, startStoreData } from '../../../deploy/testing/index.ts';
+import { MINIMAL } from '#test/changes.ts';
 import { eventually } from '#test/eventually.ts';
+import { useFolder } from '#test/folder.ts';
+import { run } from '#test/run.ts';
 import type { StoreData } from '../../../deploy/testing/api.d.ts';
 
-const run = promisify(execFile);
-const CATEGORY = { name: 'Pizzas', position: 1, active: true };
+const MODULE = new URL('../../../deploy/testing/index.ts', import.meta.url).href;
+const category = (id: string) => ({ entity: 'category' as const, id, data: MINIMAL.category });
 const servers = {
   kafka: new kafkajs.Kafka({ brokers: process.env['KAFKA_BROKERS']?.split(',') ?? [] }).admin(),
   mongodb: new MongoClient(process.env['MONGODB_URI'] ?? ''),
@@ -28,7 +28,7 @@ beforeAll(async () => {
   vi.stubEnv('STACK_SOURCE', '');
   await servers.kafka.connect();
   api = await startStoreData({
-    fixtures: [{ entity: 'category', id: 'c1', data: CATEGORY }],
+    fixtures: [category('c1')],
     settings: { QUOTA_REQUESTS: '7' },
   });
 });
@@ -44,18 +44,16 @@ async function categories(of: StoreData): Promise<Response> {
 }
 
 it('`publish` sends no change if one is not a valid event, and says which one and why', async () => {
-  const wrong = { entity: 'category' as const, id: 'c3', data: { name: 'Bebidas', active: true } };
-  const changes = [{ entity: 'category' as const, id: 'c2', data: CATEGORY }, wrong];
-  await expect(api.publish(changes)).rejects.toThrow(
+  const wrong = { ...category('c3'), data: { name: 'Bebidas', active: true } };
+  await expect(api.publish([category('c2'), wrong])).rejects.toThrow(
     /^change 2 \(category c3\) is not an event: .*position/,
   );
   expect(await (await categories(api)).json()).toMatchObject({ count: 1, results: [{ id: 'c1' }] });
 });
 
 it('a started API can be reached from another process by its description, and has the given settings', async () => {
-  const other = await connectStoreData(
-    JSON.parse(JSON.stringify(api.connection)) as StoreData['connection'],
-  );
+  const description = JSON.stringify(api.connection);
+  const other = await connectStoreData(JSON.parse(description) as StoreData['connection']);
   await other.publish([{ entity: 'category', id: 'c1' }]);
   await other.stop();
   const answer = await categories(api);
@@ -64,22 +62,19 @@ it('a started API can be reached from another process by its description, and ha
 });
 
 it('`connectStoreData` leaves no connection open if a server cannot be reached', async () => {
-  const settings = {
-    ...api.connection.settings,
-    MONGODB_USERNAME: 'nobody',
-    MONGODB_PASSWORD: 'wrong',
+  const { settings } = api.connection;
+  const connection = {
+    ...api.connection,
+    settings: { ...settings, MONGODB_USERNAME: 'nobody', MONGODB_PASSWORD: 'wrong' },
   };
-  const connection = { ...api.connection, settings };
-  const module = new URL('../../../deploy/testing/index.ts', import.meta.url).href;
   const program = `
-    const { connectStoreData } = await import(${JSON.stringify(module)});
+    const { connectStoreData } = await import(${JSON.stringify(MODULE)});
     await connectStoreData(${JSON.stringify(connection)}).catch((error) => console.log(error.message));
   `;
   // The process would not end while a connection is open.
-  const { stdout } = await run(process.execPath, ['--input-type=module', '--eval', program], {
-    timeout: 240_000,
-  });
-  expect(stdout).toBe('Authentication failed.\n');
+  const args = ['--input-type=module', '--eval', program];
+  const said = await run(process.execPath, args, { timeout: 240_000 });
+  expect(said).toBe('Authentication failed.\n');
 });
 
 it('`stop` leaves no topics, consumer groups or databases in existing servers', async () => {
@@ -106,23 +101,19 @@ it('`stop` leaves no topics, consumer groups or databases in existing servers', 
   expect(await names()).toEqual([]);
 });
 
+const folder = useFolder();
+
 it('a started API leaves nothing in the temporary folder when its process is interrupted', async () => {
-  const folder = await mkdtemp(join(tmpdir(), 'store-data-interrupted-'));
-  const module = new URL('../../../deploy/testing/index.ts', import.meta.url).href;
   const program = `
-    const { startStoreData } = await import(${JSON.stringify(module)});
+    const { startStoreData } = await import(${JSON.stringify(MODULE)});
     await startStoreData();
     console.log('started');
     setInterval(() => undefined, 1_000);`;
-  try {
-    const env = { ...process.env, TMPDIR: folder };
-    const child = spawn(process.execPath, ['--input-type=module', '--eval', program], { env });
-    await once(child.stdout, 'data');
-    expect(await readdir(folder)).toHaveLength(1);
-    child.kill('SIGINT');
-    await once(child, 'exit');
-    await eventually('the folder is empty', async () => (await readdir(folder)).length === 0);
-  } finally {
-    await rm(folder, { recursive: true, force: true });
-  }
+  const env = { ...process.env, TMPDIR: folder };
+  const child = spawn(process.execPath, ['--input-type=module', '--eval', program], { env });
+  await once(child.stdout, 'data');
+  expect(await readdir(folder)).toHaveLength(1);
+  child.kill('SIGINT');
+  await once(child, 'exit');
+  await eventually('the folder is empty', async () => (await readdir(folder)).length === 0);
 });

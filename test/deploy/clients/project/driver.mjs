@@ -78,10 +78,6 @@ const STEPS = {
     });
     return [(await store.orders.get('o1')).id, (await second).id];
   },
-  untilRepeated: async () => {
-    for (let left = 100; left > 0 && retries.length === 0; left -= 1) await store.orders.get('o1');
-    return retries.length > 0;
-  },
   sleep: ({ ms }) => new Promise((resolve) => setTimeout(resolve, ms)),
   instant: ({ local, offset }) => toInstant(local, offset).toISOString(),
   printed: () =>

@@ -74,13 +74,6 @@ def quiet():
         return [store.orders.get("o1")["id"], second[0].result()["id"]]
 
 
-def until_repeated():
-    for _ in range(100):
-        if not retries:
-            store.orders.get("o1")
-    return len(retries) > 0
-
-
 def printed():
     parts = [store, store._connection, store.orders]
     return " ".join(f"{part!r} {part} {vars(part)!r}" for part in parts)
@@ -96,7 +89,6 @@ STEPS = {
     "changes": changes,
     "stop": stop,
     "quiet": quiet,
-    "untilRepeated": until_repeated,
     "sleep": lambda ms: time.sleep(ms / 1_000),
     "instant": lambda local, offset: to_instant(local, offset).astimezone(timezone.utc).strftime("%Y-%m-%dT%H:%M:%S.000Z"),
     "printed": printed,

@@ -4,6 +4,7 @@ import { findEngine, imageOf, missingImage } from '#local/stack/container.ts';
 import { requirePlatform } from '#local/stack/fetch.ts';
 import { kafkaPart } from '#local/stack/kafka/kafka.ts';
 import { mongodbPart } from '#local/stack/mongodb/mongodb.ts';
+import type { ImageVariable } from '#local/stack/part.ts';
 import { findOnPath } from '#local/stack/program.ts';
 import { redisPart } from '#local/stack/redis/redis.ts';
 
@@ -11,7 +12,8 @@ type Source = 'program' | 'container';
 
 /** At least one exists, since the integration tests run on one. */
 export async function testableSources(): Promise<Source[]> {
-  const absent = { program: missingProgram(), container: await missingContainer() };
+  const images = [kafkaPart, mongodbPart, redisPart].map((part) => part.imageVariable);
+  const absent = { program: missingProgram(), container: await missingContainer(images) };
   const sources: Source[] = ['program', 'container'];
   for (const source of sources) {
     if (absent[source] !== undefined)
@@ -30,11 +32,14 @@ function missingProgram(): string | undefined {
   return missing.length === 0 ? undefined : `${missing.join(' and ')} not found`;
 }
 
-async function missingContainer(): Promise<string | undefined> {
+/** The reason why there is no Docker engine with these images; undefined if there is. */
+export async function missingContainer(
+  images: readonly ImageVariable[],
+): Promise<string | undefined> {
   const answer = await findEngine();
   if ('absent' in answer) return answer.absent;
-  for (const part of [kafkaPart, mongodbPart, redisPart]) {
-    const image = imageOf(part.imageVariable, process.env);
+  for (const variable of images) {
+    const image = imageOf(variable, process.env);
     const missing = await missingImage(answer.engine, image, () => undefined);
     if (missing !== undefined) return missing;
   }

@@ -4,11 +4,12 @@ import { once } from 'node:events';
 import { existsSync, writeFileSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { join } from 'node:path';
-import { describe, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { cacheFolder, requirePlatform } from '#local/stack/fetch.ts';
 import { claimFolder, dataFolderAt } from '#local/stack/part.ts';
 import { startStack } from '#local/stack/stack.ts';
 import { useFolder } from '#test/folder.ts';
+import { times } from '#test/times.ts';
 
 const path = useFolder({ ofEachTest: true });
 
@@ -49,7 +50,7 @@ test('a claim gives the folder of a dead owner to one of several processes that 
     setTimeout(() => undefined, 60_000);`;
   writeFileSync(join(path, 'owner-1.json'), JSON.stringify({ owner: dead, guardian: dead }));
   const args = ['--input-type=module', '--eval', program, path, String(Date.now() + 1_500)];
-  const processes = Array.from({ length: 4 }, () => spawn(process.execPath, args));
+  const processes = times(4, () => spawn(process.execPath, args));
   const exited = processes.map((child) => once(child, 'exit'));
   const said = await Promise.all(
     processes.map(async ({ stdout }) => String((await once(stdout, 'data'))[0])),
@@ -60,13 +61,10 @@ test('a claim gives the folder of a dead owner to one of several processes that 
 });
 
 test('a stack refuses to keep the data of a cluster before it starts any server', async () => {
-  const starting = startStack({
-    dataFolder: '/x',
-    keepData: true,
-    topology: 'cluster',
-    log: () => undefined,
-  });
-  await expect(starting).rejects.toThrow('a cluster does not keep its data');
+  const kept = { dataFolder: '/x', keepData: true, topology: 'cluster' } as const;
+  await expect(startStack({ ...kept, log: () => undefined })).rejects.toThrow(
+    'a cluster does not keep its data',
+  );
 });
 
 test.each([
@@ -86,13 +84,8 @@ test('a stack says what to do on an unsupported platform', () => {
   expect(() => requirePlatform('linux', 'arm64')).toThrow(/linux on arm64/);
 });
 
-describe('the cache is', () => {
-  test('in STORE_DATA_CACHE', () => {
-    expect(cacheFolder({ STORE_DATA_CACHE: '/own', XDG_CACHE_HOME: '/xdg' })).toBe('/own');
-  });
-
-  test('otherwise in the cache folder of the user', () => {
-    expect(cacheFolder({ STORE_DATA_CACHE: '', XDG_CACHE_HOME: '/xdg' })).toBe('/xdg/store-data');
-    expect(cacheFolder({})).toBe(`${homedir()}/.cache/store-data`);
-  });
+test('the cache is in STORE_DATA_CACHE, otherwise in the cache folder of the user', () => {
+  expect(cacheFolder({ STORE_DATA_CACHE: '/own', XDG_CACHE_HOME: '/xdg' })).toBe('/own');
+  expect(cacheFolder({ STORE_DATA_CACHE: '', XDG_CACHE_HOME: '/xdg' })).toBe('/xdg/store-data');
+  expect(cacheFolder({})).toBe(`${homedir()}/.cache/store-data`);
 });

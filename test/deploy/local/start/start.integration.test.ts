@@ -24,6 +24,9 @@ import {
 
 const STORE_DATA = fileURLToPath(new URL('../../../../services/admin/main.ts', import.meta.url));
 
+/** For a busy machine. */
+const SOON = { timeout: 60_000, interval: 500 };
+
 /** A block of the screen to copy: from a line that begins so to the next empty line or comment. */
 function copied(output: string, beginning: string): string {
   const lines = output.split('\n');
@@ -65,24 +68,21 @@ describe('while it runs', () => {
   };
 
   test('the requests on the screen work when pasted: changes, the store, new orders and the menu', async () => {
-    await vi.waitFor(
-      () => {
-        const [changes, store, orders, menu, ...more] = answersTo(copied(running.output(), 'curl'));
-        expect(more).toEqual([]);
-        expect(store).toMatchObject({ id: 's1', currency: 'BRL' });
-        expect(changes).toMatchObject({
-          results: [{ kind: expect.any(String), deleted: false }],
-          more: true,
-        });
-        const { count, results } = orders as { count: number; results: { id: string }[] };
-        expect(count).toBeGreaterThan(200);
-        expect(results).toHaveLength(3);
-        expect(results[0]?.id).toMatch(/^o\d+-\d+$/);
-        expect(menu).toMatch(/^{"store_id":"s1".*"categories":\[{/);
-        expect((menu as string).length).toBeLessThanOrEqual(300);
-      },
-      { timeout: 60_000, interval: 500 },
-    );
+    await vi.waitFor(() => {
+      const [changes, store, orders, menu, ...more] = answersTo(copied(running.output(), 'curl'));
+      expect(more).toEqual([]);
+      expect(store).toMatchObject({ id: 's1', currency: 'BRL' });
+      expect(changes).toMatchObject({
+        results: [{ kind: expect.any(String), deleted: false }],
+        more: true,
+      });
+      const { count, results } = orders as { count: number; results: { id: string }[] };
+      expect(count).toBeGreaterThan(200);
+      expect(results).toHaveLength(3);
+      expect(results[0]?.id).toMatch(/^o\d+-\d+$/);
+      expect(menu).toMatch(/^{"store_id":"s1".*"categories":\[{/);
+      expect((menu as string).length).toBeLessThanOrEqual(300);
+    }, SOON);
   });
 
   test('the README has the same requests, and its other requests return records', async () => {
@@ -93,20 +93,15 @@ describe('while it runs', () => {
     for (const beginning of ['API=', 'curl']) {
       expect(README).toContain(`${asInReadme(copied(running.output(), beginning))}\n`);
     }
-    const paths = README.matchAll(/`(\/api\/[^`]+)`/g)
-      .map(([, path]) => path ?? '')
-      .toArray();
+    const paths = README.match(/(?<=`)\/api\/[^`]+(?=`)/g) ?? [];
     expect(paths.length).toBeGreaterThan(5);
     const request = (path: string) =>
       `curl -sfw '\\n' -H "Authorization: Bearer $TOKEN" '${file.query_url}${path}' || exit`;
-    await vi.waitFor(
-      () => {
-        const answers = answersTo(paths.map(request).join('\n'));
-        expect(answers).toHaveLength(paths.length);
-        for (const answer of answers) expect(answer).not.toMatchObject({ results: [] });
-      },
-      { timeout: 60_000, interval: 2_000 },
-    );
+    await vi.waitFor(() => {
+      const answers = answersTo(paths.map(request).join('\n'));
+      expect(answers).toHaveLength(paths.length);
+      for (const answer of answers) expect(answer).not.toMatchObject({ results: [] });
+    }, SOON);
   });
 
   test('the event of the README can be published and read', async () => {
@@ -119,25 +114,16 @@ describe('while it runs', () => {
     expect(command).toContain(STORE_DATA);
     // The shared servers of the tests are not those of this run.
     const env = environmentWithoutAddresses();
-    expect(
-      execFileSync('sh', ['-c', command], { cwd: project, env, encoding: 'utf8', stdio: 'pipe' }),
-    ).toMatch(/\b1\b/);
-    await vi.waitFor(
-      () => expect(answersTo(read)).toMatchObject([{ id: 'my-order-1', total: '39.90' }]),
-      {
-        timeout: 60_000,
-        interval: 500,
-      },
-    );
+    const options = { cwd: project, env, encoding: 'utf8', stdio: 'pipe' } as const;
+    expect(execFileSync('sh', ['-c', command], options)).toMatch(/\b1\b/);
+    const published = [{ id: 'my-order-1', total: '39.90' }];
+    await vi.waitFor(() => expect(answersTo(read)).toMatchObject(published), SOON);
   });
 
   test('a periodic line shows orders, backlog, events and freshness', async () => {
     const line =
       /^ \d+ stores · (?<orders>[\d,]+) orders · backlog [^]*? events +[\d.,]+\/s .*freshness p50 [\d.]+ m?s/m;
-    await vi.waitFor(() => expect(running.output()).toMatch(line), {
-      timeout: 60_000,
-      interval: 500,
-    });
+    await vi.waitFor(() => expect(running.output()).toMatch(line), SOON);
     const orders = Number(line.exec(running.output())?.groups?.['orders']?.replaceAll(',', ''));
     // The history of two stores in both environments, and later events.
     expect(orders).toBeGreaterThanOrEqual(2 * (200 + 20));
@@ -145,23 +131,13 @@ describe('while it runs', () => {
 
   test('stack.json has addresses and keys, readable only by its owner', () => {
     expect(statSync(stackFilePath(folder)).mode & 0o777).toBe(0o600);
-    expect(Object.keys(file).toSorted()).toEqual([
-      'environments',
-      'kafka_brokers',
-      'keys',
-      'mongodb_uri',
-      'operations_urls',
-      'query_url',
-      'redis_url',
-    ]);
+    expect(Object.keys(file).toSorted()).toEqual(
+      words('environments kafka_brokers keys mongodb_uri operations_urls query_url redis_url'),
+    );
     expect(file.environments).toEqual(['production', 'sandbox']);
-    expect(file.keys.map(({ environment, store_id }) => `${environment}/${store_id}`)).toEqual([
-      'production/s1',
-      'production/s2',
-      'sandbox/s1',
-      'sandbox/s2',
-      'production/s1',
-    ]);
+    expect(file.keys.map(({ environment, store_id }) => `${environment}/${store_id}`)).toEqual(
+      words('production/s1 production/s2 sandbox/s1 sandbox/s2 production/s1'),
+    );
   });
 
   test.each(['query', 'projector'])('restarts a killed %s at the same address', async (name) => {

@@ -1,13 +1,14 @@
 /** `npm start` without its servers: options, files, keys, figures, the screen. */
 import { statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { expect, test, vi } from 'vitest';
+import { expect, onTestFinished, test, vi } from 'vitest';
 import { keySeed, makeKeys, prepareSigningKey } from '#local/start/files.ts';
 import { readOptions } from '#local/start/options.ts';
 import { createScreen, type Output } from '#local/start/screen.ts';
 import { loadSigningKeys } from '#query/access/tokens.ts';
 import { readConfig } from '#shared/config.ts';
 import { useFolder } from '#test/folder.ts';
+import { words } from '#test/words.ts';
 
 const folder = useFolder({ ofEachTest: true });
 
@@ -16,29 +17,24 @@ const modeOf = (path: string) => statSync(path).mode & 0o777;
 test('makes a signing key that the query service accepts, and keeps it only if data is kept', async () => {
   const path = await prepareSigningKey(folder, false);
   expect(modeOf(path)).toBe(0o600);
-  const config = readConfig({
-    KAFKA_BROKERS: 'x:1',
-    MONGODB_URI: 'mongodb://x',
-    REDIS_URL: 'redis://x',
-    SIGNING_KEYS_FILE: path,
-  });
-  const { kid } = (await loadSigningKeys(config.tokens)).signing;
+  const servers = { KAFKA_BROKERS: 'x:1', MONGODB_URI: 'mongodb://x', REDIS_URL: 'redis://x' };
+  const { tokens } = readConfig({ ...servers, SIGNING_KEYS_FILE: path });
+  const kid = async () => (await loadSigningKeys(tokens)).signing.kid;
+  const first = await kid();
   await prepareSigningKey(folder, true);
-  expect((await loadSigningKeys(config.tokens)).signing.kid).toBe(kid);
+  expect(await kid()).toBe(first);
   await prepareSigningKey(folder, false);
-  expect((await loadSigningKeys(config.tokens)).signing.kid).not.toBe(kid);
+  expect(await kid()).not.toBe(first);
 });
 
 test('keys are the same in every run of a user, and different for another user', async () => {
   const cache = join(folder, 'cache');
-  const seed = await keySeed(cache);
-  expect(await keySeed(cache)).toBe(seed);
-  expect(statSync(join(cache, 'demo-keys-seed')).mode & 0o777).toBe(0o600);
-  expect(makeKeys(['s1'], ['production'], seed)).toEqual(makeKeys(['s1'], ['production'], seed));
-  const other = await keySeed(join(folder, 'other'));
-  expect(makeKeys(['s1'], ['production'], other)[0]?.client_id).not.toBe(
-    makeKeys(['s1'], ['production'], seed)[0]?.client_id,
-  );
+  const clientOf = async (of: string) =>
+    makeKeys(['s1'], ['production'], await keySeed(of))[0]?.client_id;
+  const first = await clientOf(cache);
+  expect(await clientOf(cache)).toBe(first);
+  expect(modeOf(join(cache, 'demo-keys-seed'))).toBe(0o600);
+  expect(await clientOf(join(folder, 'other'))).not.toBe(first);
   // Keys exist even if the folder cannot be written.
   writeFileSync(join(folder, 'file'), '');
   expect(await keySeed(join(folder, 'file/cache'))).toMatch(/^[A-Za-z0-9]{58}$/);
@@ -46,8 +42,8 @@ test('keys are the same in every run of a user, and different for another user',
 
 test('options have defaults, and bounds', () => {
   expect(readOptions([])).toMatchObject({ stores: 5, traffic: true, keepData: false });
-  const words = '--stores 7 --no-traffic --quota 50 --port 9000 --keep-data --folder /tmp/x';
-  expect(readOptions(words.split(' '))).toMatchObject({
+  const given = words('--stores 7 --no-traffic --quota 50 --port 9000 --keep-data --folder /tmp/x');
+  expect(readOptions(given)).toMatchObject({
     stores: 7,
     traffic: false,
     quota: 50,
@@ -55,39 +51,43 @@ test('options have defaults, and bounds', () => {
     keepData: true,
     folder: '/tmp/x',
   });
-  const written = vi.spyOn(process.stderr, 'write').mockReturnValue(true);
+  const said = vi.spyOn(process.stderr, 'write').mockReturnValue(true);
   vi.spyOn(process, 'exit').mockImplementation(() => {
     throw new Error('ended');
   });
+  onTestFinished(() => void vi.restoreAllMocks());
   expect(() => readOptions(['--port', '65536'])).toThrow('ended');
-  expect(String(written.mock.calls[0]?.[0])).toContain('whole number from 0 to 65535');
-  vi.restoreAllMocks();
+  expect(said.mock.calls.join()).toContain('whole number from 0 to 65535');
 });
 
+/** A screen, and what is written on it. */
+function screenOf(terminal: Partial<Output>, isPlain?: boolean, now?: () => number) {
+  const texts: string[] = [];
+  const output = { ...terminal, write: (text: string) => texts.push(text) > 0 } as Output;
+  return { texts, screen: createScreen(output, isPlain, now) };
+}
+
 test('on a terminal the status lines stay below the log lines', () => {
-  const written: string[] = [];
-  const output = { isTTY: true, write: (text: string) => written.push(text) > 0 } as Output;
-  const screen = createScreen(output);
+  const { texts, screen } = screenOf({ isTTY: true });
   screen.live(['a 1', 'b 1']);
   screen.line('log');
-  expect(written).toEqual(['a 1\nb 1\n', '\r\u001B[2A\u001B[Jlog\na 1\nb 1\n']);
+  expect(texts).toEqual(['a 1\nb 1\n', '\r\u001B[2A\u001B[Jlog\na 1\nb 1\n']);
   // A terminal that does not know its size is written as one of 80 columns.
-  createScreen({ ...output, columns: 0, rows: 0 }).live(['a'.repeat(90)]);
-  expect(written.slice(2)).toEqual([`${'a'.repeat(79)}\n`]);
+  const unsized = screenOf({ isTTY: true, columns: 0, rows: 0 });
+  unsized.screen.live(['a'.repeat(90)]);
+  expect(unsized.texts).toEqual([`${'a'.repeat(79)}\n`]);
 });
 
 test.each([
   ['elsewhere', false, false],
   ['on a terminal that is to stay plain', true, true],
 ])('%s a plain line is written every few seconds', (_, isTTY, isPlain) => {
-  const written: string[] = [];
-  const output = { isTTY, write: (text: string) => written.push(text) > 0 } as Output;
   let now = 0;
-  const screen = createScreen(output, isPlain, () => now);
+  const { texts, screen } = screenOf({ isTTY }, isPlain, () => now);
   for (; now <= 10_000; now += 1_000) screen.live([`after ${now}`, 'and more']);
   screen.live([]);
   screen.line('for good');
-  expect(written.join('')).toBe(
+  expect(texts.join('')).toBe(
     'after 0\nand more\nafter 5000\nand more\nafter 10000\nand more\nfor good\n',
   );
 });
