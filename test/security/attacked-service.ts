@@ -40,6 +40,8 @@ export async function startAttackedService(): Promise<AttackedService> {
     const socket = connect({ host, port: Number(port), localAddress: from });
     sockets.push(socket);
     await once(socket, 'connect');
+    // A reset closes it.
+    socket.on('error', () => undefined);
     socket.write(bytes);
     return socket;
   };
@@ -72,8 +74,6 @@ export async function startAttackedService(): Promise<AttackedService> {
 export async function readToEnd(socket: Socket): Promise<string> {
   let text = '';
   socket.on('data', (chunk: Buffer) => (text += chunk.toString('latin1')));
-  // A reset closes it, too.
-  socket.on('error', () => undefined);
   if (!socket.closed) await once(socket, 'close');
   return text;
 }
