@@ -33,7 +33,7 @@ export function describeProof(changes: number): void {
         'says what a client that polls by updated_from misses, and why',
         { timeout: LIMIT_MS },
         async () => {
-          const program = join(import.meta.dirname, 'poll-updated-from.ts');
+          const program = new URL('./poll-updated-from.ts', import.meta.url).pathname;
           const proof = proveFollower({
             command: [process.execPath, program],
             kinds: ['order'],
