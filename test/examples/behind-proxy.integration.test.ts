@@ -71,16 +71,21 @@ async function follows(
   let said = '';
   for (const stream of [follower.stdout, follower.stderr])
     stream.on('data', (chunk) => (said += String(chunk)));
-  const counted = (status: number) =>
-    gateway.answers.filter((answer) => answer.status === status).length;
+  const waitsOf = (status: number) =>
+    gateway.answers.flatMap((answer) => (answer.status === status ? answer.wait : []));
+  /** At least two: a busy machine may answer a wait of 7 s too late as well. */
+  const expectHalved = () => {
+    const cut = waitsOf(504);
+    expect(cut).toEqual([30, 15, 7, 3, 1].slice(0, Math.max(2, cut.length)));
+  };
   const isHeld = () =>
     gateway.answers.some(({ status, wait }) => status === 200 && wait > 0 && wait * 1_000 < CUT_MS);
   try {
     const isDone = () => follower.exitCode !== null || isHeld();
     await eventually('a shorter wait is answered', isDone, 180_000);
     expect(follower.exitCode, said).toBeNull();
-    // 30 s, 15 s, then 7 s.
-    expect([counted(504), counted(404)]).toEqual([2, 0]);
+    expectHalved();
+    expect(waitsOf(404)).toEqual([]);
     const name = `of-${client}`;
     await service.apply([anOrder(name)]);
     await eventually('the change is copied', async () => {
@@ -95,7 +100,7 @@ async function follows(
       if (isCopied) expect(printed.match(/\n/g)?.length).toBeGreaterThan(RECORDS);
       return isCopied;
     });
-    expect(counted(504)).toBe(2);
+    expectHalved();
   } finally {
     follower.kill('SIGTERM');
     await once(follower, 'exit');
