@@ -55,7 +55,7 @@ describe('the pages', () => {
     expect(sections).toContainEqual(
       expect.objectContaining({ title: 'Errors: invalid_parameters', address }),
     );
-    const links = sections.map((section) => [section['address'] ?? '', '/docs'] as const);
+    const links = sections.map((section) => [section['address'] ?? '', '/docs']);
     const texts = new Map<string, string>();
     for (const path of paths()) {
       const text = await (await get(path, BROWSER)).text();
@@ -63,7 +63,7 @@ describe('the pages', () => {
       if (!path.startsWith('/docs/guides')) continue;
       for (const [, to = ''] of text.matchAll(/(?:src|href)="([^"]*)"/g)) links.push([to, path]);
     }
-    for (const [to, path] of links) {
+    for (const [to = '', path = ''] of links) {
       const { host, pathname, hash } = new URL(to, `http://x${path}`);
       if (host !== 'x' || pathname === '/openapi.json') continue;
       const anchor = hash === '' ? '' : ` id="${hash.slice(1)}"`;

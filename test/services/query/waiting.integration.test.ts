@@ -93,17 +93,27 @@ describe('a request that waits', () => {
   it('is answered only for a change of any of its kinds', async () => {
     const { storeId, token } = await newStore();
     await service.apply([order(storeId, 'o1')]);
-    const all = '/api/changes?';
+    const all = '/api/changes?wait=30&after=now';
     const some = '/api/changes?kinds=order&kinds=customer&';
-    const hold = async (path: string) => [
-      await begin(token, `${path}wait=30&after=${await end(token, path)}`),
-      await begin(token, `${path}wait=30&after=now`),
-    ];
-    const [ofAll, ofSome] = [await hold(all), await hold(some)];
+    const ofAll = await begin(token, all);
+    const ofSome = await begin(token, `${some}wait=30&after=${await end(token, some)}`);
     await service.apply([aCoupon('k1', {}, storeId)]);
-    for (const { answer } of ofAll) expect(idsIn(await answer)).toEqual(['k1']);
+    expect(idsIn(await ofAll.answer)).toEqual(['k1']);
     await service.apply([aCustomer('c1', {}, storeId)]);
-    for (const { answer } of ofSome) expect(idsIn(await answer)).toEqual(['c1']);
+    expect(idsIn(await ofSome.answer)).toEqual(['c1']);
+  });
+
+  it('ends when its client leaves', async () => {
+    const { token } = await newStore();
+    const leaving = new AbortController();
+    const headers = { authorization: `Bearer ${token}` };
+    const { waiting } = service.app.services.metrics;
+    const before = await valueOf(waiting);
+    const answer = fetch(`${service.url}${ORDERS}?wait=30`, { headers, signal: leaving.signal });
+    await eventually('it waits', async () => (await valueOf(waiting)) > before);
+    leaving.abort();
+    await expect(answer).rejects.toThrow();
+    await eventually('it has ended', async () => (await valueOf(waiting)) === before, EARLY_MS / 2);
   });
 
   it('is not held with HEAD', async () => {

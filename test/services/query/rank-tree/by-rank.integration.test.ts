@@ -21,10 +21,10 @@ beforeAll(() => apply(numbers(0, MANY).map((at) => order('many', at))));
 
 async function apply(changes: TestChange[]) {
   await service.apply(changes);
-  for (const { id: subject, ...change } of changes) {
+  for (const { entity, storeId, id: subject, data } of changes) {
     sequence += 1;
-    const action = change.data === undefined ? 'deleted' : 'changed';
-    model.apply({ ...change, subject, sequence, action });
+    const action = data === undefined ? 'deleted' : 'changed';
+    model.apply({ entity, storeId, subject, sequence, action, data });
   }
 }
 
