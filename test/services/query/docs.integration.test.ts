@@ -95,10 +95,6 @@ it.each([
   expect([status, headers.get('location')]).toEqual([302, target]);
 });
 
-it('the root is 404 for programs', async () => {
-  expect((await running.api.call('/')).status).toBe(404);
-});
-
 it('all pages are 404 if they are switched off', async () => {
   await using off = await startAppWith(installation, { QUERY_DOCS: 'false' });
   const root = await get('/', BROWSER, off);

@@ -3,22 +3,19 @@
  * before any work.
  */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { Gauge } from 'prom-client';
 import { MAX_IN_FLIGHT } from '#query/overload/admission.ts';
 import { remainingOf, TOKEN_PATH } from '#test/api-client.ts';
 import { useInstallation, useMade, useQueryService } from '#test/hooks.ts';
 import { times } from '#test/times.ts';
 import { eventually } from '#test/eventually.ts';
 import { quickOnce } from '#test/patience.ts';
-import { startAppWith } from '#test/query-service.ts';
+import { type RunningApp, startAppWith, sumOf } from '#test/query-service.ts';
 import { startMongodbProxy } from '#test/server-proxies.ts';
 
 const DATA = '/api/order/list';
 const bearer = (token: string) => ({ authorization: `Bearer ${token}` });
 
-async function valueOf(metric: Gauge) {
-  return (await metric.get()).values[0]?.value ?? 0;
-}
+const inFlight = (one: RunningApp) => sumOf([one], 'store_data_requests_in_flight');
 
 describe('excess requests', () => {
   const service = useQueryService({
@@ -41,7 +38,6 @@ describe('excess requests', () => {
   afterAll(() => mongodb.restore());
 
   it('are refused with the usual headers, without counting against the quota, and do not block other senders', async () => {
-    const { metrics } = asked.app.services;
     const before = remainingOf(await asked.api.get(DATA, token));
     mongodb.freeze();
     const ask = (each: string) => asked.api.get(DATA, each);
@@ -51,7 +47,7 @@ describe('excess requests', () => {
     const other = ask(otherToken);
     await eventually(
       'the other store is let in',
-      async () => (await valueOf(metrics.inFlight)) > MAX_IN_FLIGHT,
+      async () => (await inFlight(asked)) > MAX_IN_FLIGHT,
     );
     expect((await ask('nonsense')).status).toBe(401);
     const refusals = [
@@ -71,7 +67,7 @@ describe('excess requests', () => {
     await Promise.all([...waiting, other]);
     const after = remainingOf(await asked.api.get(DATA, token));
     expect(before - after).toBe(MAX_IN_FLIGHT + 1);
-    await eventually('none is in flight', async () => (await valueOf(metrics.inFlight)) === 0);
+    await eventually('none is in flight', async () => (await inFlight(asked)) === 0);
   });
 });
 
@@ -87,7 +83,7 @@ describe('an unreachable MongoDB', () => {
 
   it('delays no request once it is known, and is used again once it is back', async () => {
     const health = async () => (await running.api.call('/health')).status;
-    const away = () => valueOf(running.app.services.metrics.mongodbAway);
+    const away = () => sumOf([running], 'store_data_mongodb_away');
     await eventually('it is well', async () => (await health()) === 200);
     for (const fail of [() => proxy.cut(), async () => proxy.freeze()]) {
       await fail();

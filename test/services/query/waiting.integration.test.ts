@@ -1,7 +1,6 @@
 import { connect } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
-import type { Gauge } from 'prom-client';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { aCoupon, aCustomer, aGroup, anOrder, aStore, gone } from '#test/changes.ts';
 import { times } from '#test/times.ts';
@@ -9,7 +8,7 @@ import { useMade, useQueryService } from '#test/hooks.ts';
 import { type Answer, remainingOf } from '#test/api-client.ts';
 import { eventually } from '#test/eventually.ts';
 import type { Changes } from '#test/follower.ts';
-import { startApp, startAppWith, type RunningApp } from '#test/query-service.ts';
+import { startApp, startAppWith, sumOf, type RunningApp } from '#test/query-service.ts';
 import { startMongodbProxy, startRedisProxy } from '#test/server-proxies.ts';
 
 const service = useQueryService({ oneRedis: true });
@@ -34,16 +33,15 @@ const idsIn = (answer: Answer) => changesIn(answer).results.map(({ id }) => id);
 const end = async (token: string, path = ORDERS) =>
   changesIn(await service.api.get(path, token)).next;
 
-const valueOf = async (metric: Gauge) => (await metric.get()).values[0]?.value ?? 0;
-const inFlight = ({ app }: RunningApp) => valueOf(app.services.metrics.inFlight);
+const held = (one: RunningApp) => sumOf([one], 'store_data_waiting_requests');
+const inFlight = (one: RunningApp) => sumOf([one], 'store_data_requests_in_flight');
 
 /** Sends a request with `wait`; resolves once the service holds it. */
-async function begin(token: string, path: string, { api, app }: RunningApp = service) {
-  const { waiting } = app.services.metrics;
-  const before = await valueOf(waiting);
-  const answer = api.get(path, token);
+async function begin(token: string, path: string, running: RunningApp = service) {
+  const before = await held(running);
+  const answer = running.api.get(path, token);
   answer.catch(() => undefined);
-  await eventually('it waits', async () => (await valueOf(waiting)) > before);
+  await eventually('it waits', async () => (await held(running)) > before);
   return { answer };
 }
 
@@ -107,20 +105,19 @@ describe('a request that waits', () => {
     const { token } = await newStore();
     const leaving = new AbortController();
     const headers = { authorization: `Bearer ${token}` };
-    const { waiting } = service.app.services.metrics;
-    const before = await valueOf(waiting);
+    const before = await held(service);
     const answer = fetch(`${service.url}${ORDERS}?wait=30`, { headers, signal: leaving.signal });
-    await eventually('it waits', async () => (await valueOf(waiting)) > before);
+    await eventually('it waits', async () => (await held(service)) > before);
     leaving.abort();
     await expect(answer).rejects.toThrow();
-    await eventually('it has ended', async () => (await valueOf(waiting)) === before, EARLY_MS / 2);
+    await eventually('it has ended', async () => (await held(service)) === before, EARLY_MS / 2);
   });
 
   it('is not held with HEAD', async () => {
     const { token } = await newStore();
     const headers = { authorization: `Bearer ${token}` };
-    const held = service.api.call(`${ORDERS}?wait=30`, { method: 'HEAD', headers });
-    expect((await early(held)).status).toBe(200);
+    const answer = service.api.call(`${ORDERS}?wait=30`, { method: 'HEAD', headers });
+    expect((await early(answer)).status).toBe(200);
   });
 
   it('counts once against the quota', async () => {
@@ -135,7 +132,7 @@ describe('a request that waits', () => {
 
   it('is refused at its end, and counted, if the key was revoked or lost a required scope', async () => {
     const [lost, narrowed, revoked] = [await newStore(), await newStore(), await newStore()];
-    const held = [
+    const waiting = [
       await begin(lost.token, `${ORDERS}?wait=30`),
       await begin(revoked.token, `${ORDERS}?wait=30`),
       await begin(narrowed.token, '/api/changes?wait=30&kinds=order&kinds=product'),
@@ -145,7 +142,7 @@ describe('a request that waits', () => {
     await narrowed.setKey({ scopes: ['order'] });
     await revoked.setKey({ status: 'revoked' });
     await service.apply([lost, narrowed, revoked].map(({ storeId }) => order(storeId, 'o1')));
-    const answers = await Promise.all(held.map(({ answer }) => answer));
+    const answers = await Promise.all(waiting.map(({ answer }) => answer));
     expect(answers.map(({ status }) => status)).toEqual([403, 401, 403, 200]);
     const [forbidden, , ofSeveral] = answers as [Answer, Answer, Answer];
     expect(ofSeveral.headers.get('www-authenticate')).toContain('scope="order menu"');
@@ -162,12 +159,12 @@ describe('a request that waits', () => {
       await databases.control.collection('generations').updateOne({}, { $inc: { revision: 1 } });
     };
     const ask = (query = '') => service.api.get(ORDERS + query, token);
-    let held: Promise<Answer>;
+    let answer: Promise<Answer>;
     await moveVersion(1);
     try {
       await eventually('there is no generation', async () => (await ask()).status === 503);
       const before = remainingOf(await ask());
-      held = ask('?wait=30');
+      answer = ask('?wait=30');
       await eventually('it is counted, and waits', async () => {
         const isCounted = remainingOf(await ask()) < before - 1;
         return isCounted && (await inFlight(service)) === 0;
@@ -177,7 +174,7 @@ describe('a request that waits', () => {
       await moveVersion(-1);
     }
     await service.apply([order(storeId, 'o1')]);
-    const { status, headers } = await early(held);
+    const { status, headers } = await early(answer);
     // It was counted when it began (rule R10.7).
     expect([status, headers.has('ratelimit')]).toEqual([401, true]);
   });
