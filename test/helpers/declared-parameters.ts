@@ -5,6 +5,8 @@ export interface Declared {
   name: string;
   required?: boolean;
   schema: Schema;
+  example?: string | number;
+  examples?: { example: { value: string | number } };
 }
 
 interface Schema {
@@ -13,6 +15,7 @@ interface Schema {
   items?: Schema;
   type?: string;
   pattern?: string;
+  minimum?: number;
   'x-effective-maximum'?: number;
 }
 

@@ -65,16 +65,26 @@ function valuesOf({ name, schema }: Declared): fc.Arbitrary<unknown> {
   return FILTERS[name] ?? others;
 }
 
-/** Any filters that a list declares. */
-function queryOf(path: string): fc.Arbitrary<ListQuery> {
+/**
+ * Any filters that a list declares.
+ * @param given the values of filters by name, in place of the usual ones.
+ * @param bounds those of time.
+ */
+export function queryOf(
+  path: string,
+  given: Record<string, fc.Arbitrary<unknown>> = {},
+  bounds: fc.Arbitrary<object> = ranges,
+): fc.Arbitrary<ListQuery> {
   const declared = declaredFor(path);
   const filters = declared.filter(({ name }) => !/_(?:from|to)$/.test(name));
-  const values = Object.fromEntries(filters.map((one) => [one.name, valuesOf(one)]));
+  const values = Object.fromEntries(
+    filters.map((one) => [one.name, given[one.name] ?? valuesOf(one)]),
+  );
   return fc
-    .tuple(fc.record(values), ranges)
-    .map(([query, bounds]) =>
+    .tuple(fc.record(values), bounds)
+    .map(([query, times]) =>
       Object.fromEntries(
-        Object.entries({ ...query, ...bounds }).filter(
+        Object.entries({ ...query, ...times }).filter(
           ([name, value]) =>
             value !== undefined && declared.some((parameter) => parameter.name === name),
         ),

@@ -148,19 +148,6 @@ describe('takes effect immediately:', () => {
     expect(await statusNow(own)).toBe(200);
   });
 
-  it('the deactivation, activation and revocation of a key', async () => {
-    const own = await service.tokenOf({ clientId: 'dying' });
-    for (const [status, answered] of [
-      ['inactive', 401],
-      ['active', 200],
-      ['revoked', 401],
-    ] as const) {
-      await service.setKey({ clientId: 'dying', status });
-      expect(await statusNow(own)).toBe(answered);
-    }
-    expect((await service.api.askToken('dying', 'secret')).status).toBe(401);
-  });
-
   it('the blocking of a store by an event or by its own record', async () => {
     const own = await service.tokenOf({ clientId: 'guest', storeId: 'inn' });
     const blockedByEvent = (sequence: number, status: 'active' | 'blocked') =>
@@ -176,7 +163,7 @@ describe('takes effect immediately:', () => {
     }
   });
 
-  it('what MongoDB says of a key whose grant Redis lost', async () => {
+  it('the deactivation and activation of a key, and what MongoDB says of one whose grant Redis lost', async () => {
     const key = { clientId: 'lost', storeId: 'lost' };
     const own = await service.tokenOf(key);
     const { grant, storeAccess } = service.inRedis('lost');

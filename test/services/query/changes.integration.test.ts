@@ -192,73 +192,48 @@ describe('a cursor', () => {
   });
 });
 
-describe('after=now', () => {
-  it('answers no changes, and continues with later ones, including deletions', async () => {
+it.each([
+  ['/api/changes?records=whole&after=now', [1, 2]],
+  ['/api/order/changes?page_size=1&after=now', [1, 2]],
+  ['/api/changes?after=now', []],
+  ['/api/changes?', []],
+])(
+  '%s of a store with the orders %j answers no changes, and continues with later ones, including deletions',
+  async (path, orders) => {
     const { storeId, token } = await newStore();
-    await service.apply([
-      change(storeId, 'order', 1),
-      change(storeId, 'order', 2),
-      change(storeId, 'product'),
-    ]);
-    for (const path of ['/api/changes?records=whole', '/api/order/changes?page_size=1']) {
-      const now = await page(`${path}&after=now`, token);
-      expect(now).toMatchObject({ results: [], more: false });
-      await service.apply([deletion(storeId, 'order', 2), change(storeId, 'order', 3)]);
-      const { told } = await walk(path, token, now.next);
-      expect(told).toEqual(['-order/order2', 'order/order3']);
-      await service.apply([change(storeId, 'order', 2), deletion(storeId, 'order', 3)]);
-    }
+    await service.apply(orders.map((number) => change(storeId, 'order', number)));
+    const { results, more, next } = await page(path, token);
+    expect([results, more]).toEqual([[], false]);
+    const later = [3, 1].map((number) => change(storeId, 'order', number));
+    await service.apply([...later, deletion(storeId, 'order', 1)]);
+    const { told } = await walk(path.replace('after=now', ''), token, next);
+    expect(told).toEqual(['order/order3', '-order/order1']);
+  },
+);
+
+it('a change of the store’s offset and its deletion are changes of the store alone', async () => {
+  const { storeId, token } = await newStore();
+  const store = change(storeId, 'store', 1, { timezone_offset: '+05:30' });
+  await service.apply([change(storeId, 'store'), change(storeId, 'order')]);
+  const { next } = await page('/api/changes', token);
+  await service.apply([store]);
+  const moved = await page(`/api/changes?after=${next}`, token);
+  expect(moved).toMatchObject({
+    results: [{ kind: 'store', id: storeId, record: { timezone_offset: '+05:30' } }],
+    timezone_offset: '+05:30',
   });
-
-  it.each(['?after=now', ''])(
-    '%j of a store without data answers no changes, and then new ones',
-    async (query) => {
-      const { storeId, token } = await newStore();
-      const { results, next } = await page(`/api/changes${query}`, token);
-      expect(results).toEqual([]);
-      await service.apply([
-        change(storeId, 'order', 1),
-        change(storeId, 'order', 2),
-        deletion(storeId, 'order', 1),
-      ]);
-      const later = await page(`/api/changes?after=${next}`, token);
-      expect(shortOf(later)).toEqual(['order/order2', '-order/order1']);
-    },
-  );
-});
-
-describe('a change', () => {
-  it('of the offset is only a change of the store', async () => {
-    const { storeId, token } = await newStore();
-    await service.apply([change(storeId, 'store'), change(storeId, 'order')]);
-    const { next } = await page('/api/changes', token);
-    await service.apply([change(storeId, 'store', 1, { timezone_offset: '+05:30' })]);
-    expect(await page(`/api/changes?after=${next}`, token)).toMatchObject({
-      results: [{ kind: 'store', id: storeId, record: { timezone_offset: '+05:30' } }],
-      timezone_offset: '+05:30',
-    });
-    const record = { delivery: { estimated_at: '2026-11-21T03:35:00' } };
-    expect(await page('/api/order/changes?records=whole', token)).toMatchObject({
-      results: [{ record: { ...record, created_at: '2026-03-01T17:30:00' } }],
-      timezone_offset: '+05:30',
-    });
+  const delivery = { estimated_at: '2026-11-21T03:35:00' };
+  expect(await page('/api/order/changes?records=whole', token)).toMatchObject({
+    results: [{ record: { delivery, created_at: '2026-03-01T17:30:00' } }],
+    timezone_offset: '+05:30',
   });
-
-  it('that deletes a store is in the feed, and its other records stay', async () => {
-    const { storeId, token } = await newStore();
-    await service.apply([
-      change(storeId, 'store', 1, { timezone_offset: '+01:00' }),
-      change(storeId, 'order'),
-    ]);
-    const all = await page('/api/changes', token);
-    await service.apply([deletion(storeId, 'store')]);
-    expect(await page(`/api/changes?after=${all.next}`, token)).toMatchObject({
-      results: [{ kind: 'store', id: storeId, deleted: true, record: null }],
-      timezone_offset: '-03:00',
-    });
-    expect(await page('/api/changes', token)).toMatchObject({
-      results: [{ id: 'order1', record: { created_at: '2026-03-01T09:00:00' } }],
-    });
+  await service.apply([gone(store)]);
+  expect(await page(`/api/changes?after=${moved.next}`, token)).toMatchObject({
+    results: [{ kind: 'store', id: storeId, deleted: true, record: null }],
+    timezone_offset: '-03:00',
+  });
+  expect(await page('/api/changes', token)).toMatchObject({
+    results: [{ id: 'order1', record: { created_at: '2026-03-01T09:00:00' } }],
   });
 });
 

@@ -3,22 +3,19 @@
  * before any work.
  */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { Gauge } from 'prom-client';
 import { MAX_IN_FLIGHT } from '#query/overload/admission.ts';
-import { remainingOf } from '#test/api-client.ts';
+import { remainingOf, TOKEN_PATH } from '#test/api-client.ts';
 import { useInstallation, useMade, useQueryService } from '#test/hooks.ts';
 import { times } from '#test/times.ts';
 import { eventually } from '#test/eventually.ts';
 import { quickOnce } from '#test/patience.ts';
-import { startAppWith } from '#test/query-service.ts';
+import { type RunningApp, startAppWith, sumOf } from '#test/query-service.ts';
 import { startMongodbProxy } from '#test/server-proxies.ts';
 
 const DATA = '/api/order/list';
 const bearer = (token: string) => ({ authorization: `Bearer ${token}` });
 
-async function valueOf(metric: Gauge) {
-  return (await metric.get()).values[0]?.value ?? 0;
-}
+const inFlight = (one: RunningApp) => sumOf([one], 'store_data_requests_in_flight');
 
 describe('excess requests', () => {
   const service = useQueryService({
@@ -40,55 +37,37 @@ describe('excess requests', () => {
   });
   afterAll(() => mongodb.restore());
 
-  it('are refused without counting against the quota, and do not block other senders', async () => {
-    const { metrics } = asked.app.services;
+  it('are refused with the usual headers, without counting against the quota, and do not block other senders', async () => {
     const before = remainingOf(await asked.api.get(DATA, token));
     mongodb.freeze();
-    const ask = (each: string) => fetch(asked.url + DATA, { headers: bearer(each) });
+    const ask = (each: string) => asked.api.get(DATA, each);
     const waiting = times(MAX_IN_FLIGHT + 1, () => ask(token));
     expect((await Promise.race(waiting)).status).toBe(503);
     // Another store and an address without a valid token are not blocked.
     const other = ask(otherToken);
     await eventually(
       'the other store is let in',
-      async () => (await valueOf(metrics.inFlight)) > MAX_IN_FLIGHT,
+      async () => (await inFlight(asked)) > MAX_IN_FLIGHT,
     );
     expect((await ask('nonsense')).status).toBe(401);
+    const refusals = [
+      [DATA, 'HEAD', 'private, no-cache'],
+      ['/api/order/%63hanges?wait=30', 'GET', 'private, no-store'],
+      [TOKEN_PATH, 'POST', 'no-store'],
+    ] as const;
+    const headers = { ...bearer(token), 'x-request-id': 'own' };
+    const refused = refusals.map(async ([path, method]) => {
+      const answer = await asked.api.call(path, { method, headers });
+      const caching = answer.headers.get('cache-control');
+      expect([answer.status, answer.headers.get('x-request-id')]).toEqual([503, 'own']);
+      return [path, method, caching];
+    });
+    expect(await Promise.all(refused)).toEqual(refusals);
     await mongodb.restore();
     await Promise.all([...waiting, other]);
     const after = remainingOf(await asked.api.get(DATA, token));
     expect(before - after).toBe(MAX_IN_FLIGHT + 1);
-    await eventually('none is in flight', async () => (await valueOf(metrics.inFlight)) === 0);
-  });
-
-  it('do not include requests that wait for changes', async () => {
-    const { metrics } = asked.app.services;
-    const over = new AbortController();
-    const path = `${asked.url}/api/order/changes?after=now&wait=30`;
-    const waiting: Promise<number>[] = [];
-    // A few at a time, since they count as load until they wait.
-    while (waiting.length < 5 * MAX_IN_FLIGHT) {
-      for (let count = 0; count < MAX_IN_FLIGHT / 2; count += 1) {
-        const answer = fetch(path, { headers: bearer(token), signal: over.signal });
-        waiting.push(answer.then(({ status }) => status).catch(() => 0));
-      }
-      await eventually(
-        'they wait',
-        async () =>
-          (await valueOf(metrics.inFlight)) === 0 &&
-          (await valueOf(metrics.waiting)) === waiting.length,
-      );
-    }
-    expect((await asked.api.get(DATA, token)).status).toBe(200);
-    over.abort();
-    expect(new Set(await Promise.all(waiting))).toEqual(new Set([0]));
-    // Long before their waits would end.
-    await eventually(
-      'no request waits',
-      async () => (await valueOf(metrics.waiting)) === 0,
-      20_000,
-    );
-    expect(await valueOf(metrics.inFlight)).toBe(0);
+    await eventually('none is in flight', async () => (await inFlight(asked)) === 0);
   });
 });
 
@@ -104,7 +83,7 @@ describe('an unreachable MongoDB', () => {
 
   it('delays no request once it is known, and is used again once it is back', async () => {
     const health = async () => (await running.api.call('/health')).status;
-    const away = () => valueOf(running.app.services.metrics.mongodbAway);
+    const away = () => sumOf([running], 'store_data_mongodb_away');
     await eventually('it is well', async () => (await health()) === 200);
     for (const fail of [() => proxy.cut(), async () => proxy.freeze()]) {
       await fail();

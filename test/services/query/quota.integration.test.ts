@@ -1,32 +1,26 @@
-/** The quota of a store over several instances, each in its own process. */
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { useQueryService } from '#test/hooks.ts';
+/** The quota of a store over several instances. */
+import { describe, expect, it } from 'vitest';
+import { useMade, useQueryService } from '#test/hooks.ts';
 import { times } from '#test/times.ts';
-import { type ApiClient, createApiClient, remainingOf } from '#test/api-client.ts';
+import { remainingOf } from '#test/api-client.ts';
 import { startAppWith } from '#test/query-service.ts';
-import { killAll, listening, type ServiceProcess, startService } from '#test/service-process.ts';
 
 const QUOTA = 150;
 const INSTANCES = 3;
 
 const service = useQueryService();
-let processes: ServiceProcess[] = [];
-let instances: ApiClient[];
-
-beforeAll(async () => {
-  const settings = { QUOTA_REQUESTS: String(QUOTA), QUOTA_WINDOW_SECONDS: '3600' };
-  const env = { ...service.installation.env, ...settings };
-  processes = times(INSTANCES, () => startService('query', env));
-  const started = await Promise.all(processes.map(listening));
-  instances = started.map(({ url }) => createApiClient(url));
-});
-afterAll(() => killAll(processes));
+const limited = (requests: number, seconds: number) =>
+  startAppWith(service.installation, {
+    QUOTA_REQUESTS: String(requests),
+    QUOTA_WINDOW_SECONDS: String(seconds),
+  });
+const instances = times(INSTANCES, () => useMade(() => limited(QUOTA, 3_600)));
 const newToken = (storeId: string, clientId = storeId) => service.tokenOf({ clientId, storeId });
 
 /** Sends so many concurrent requests to each instance. @returns the count of each status. */
 async function flood(tokens: string[], timesEach: number) {
   const answers = await Promise.all(
-    instances.flatMap((api) =>
+    instances.flatMap(({ api }) =>
       tokens.flatMap((token) => times(timesEach, () => api.get('/api/store/info/', token))),
     ),
   );
@@ -46,7 +40,7 @@ describe('three instances under load', () => {
     const token = await newToken('s4');
     const left = await Promise.all(
       times(60, async (index) => {
-        const answer = await instances[index % INSTANCES]?.get('/api/store/info/', token);
+        const answer = await instances[index % INSTANCES]?.api.get('/api/store/info/', token);
         return answer && remainingOf(answer);
       }),
     );
@@ -83,8 +77,7 @@ it.each([
 });
 
 it('admit a client that waited for Retry-After', async () => {
-  const settings = { QUOTA_REQUESTS: '2', QUOTA_WINDOW_SECONDS: '2' };
-  await using small = await startAppWith(service.installation, settings);
+  await using small = await limited(2, 2);
   const token = await newToken('patient');
   const ask = () => small.api.get('/api/store/info/', token);
   let last = await ask();

@@ -8,13 +8,9 @@ interface CopiedKey {
   ttl: number;
   /** The value for `RESTORE`. */
   dump: Buffer;
-  content: Content;
+  /** A string, or the members of a sorted set with their scores. */
+  content: string | string[];
 }
-
-type Content =
-  | { type: 'string'; value: string }
-  | { type: 'zset'; members: string[] }
-  | { type: 'list'; entries: string[] };
 
 export type RedisCopy = readonly CopiedKey[];
 
@@ -49,25 +45,20 @@ export async function rewriteCopy(redis: Redis, copy: RedisCopy): Promise<void> 
   const commands = redis.multi();
   if (present.length > 0) commands.del(...present);
   for (const { key, ttl, content } of copy) {
-    if (content.type === 'string') commands.set(key, content.value);
-    else if (content.type === 'zset') commands.zadd(key, ...content.members);
-    else commands.rpush(key, ...content.entries);
+    if (typeof content === 'string') commands.set(key, content);
+    else commands.zadd(key, ...content);
     if (ttl > 0) commands.pexpire(key, ttl);
   }
   await execute(commands);
 }
 
-async function readContent(redis: Redis, key: string): Promise<Content | null> {
+async function readContent(redis: Redis, key: string): Promise<string | string[] | null> {
   const type = await redis.type(key);
-  if (type === 'string') {
-    const value = await redis.get(key);
-    return value === null ? null : { type, value };
-  }
+  if (type === 'string') return redis.get(key);
   if (type === 'zset') {
     const flat = await redis.zrange(key, '0', '-1', 'WITHSCORES');
-    return { type, members: flat.map((_, index) => flat[index ^ 1] ?? '') };
+    return flat.map((_, index) => flat[index ^ 1] ?? '');
   }
-  if (type === 'list') return { type, entries: await redis.lrange(key, 0, -1) };
   if (type === 'none') return null;
   throw new Error(`a key of type ${type} is not expected`);
 }

@@ -1,14 +1,14 @@
 import { connect } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
-import { describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { aCoupon, aCustomer, aGroup, anOrder, aStore, gone } from '#test/changes.ts';
 import { times } from '#test/times.ts';
-import { useQueryService } from '#test/hooks.ts';
+import { useMade, useQueryService } from '#test/hooks.ts';
 import { type Answer, remainingOf } from '#test/api-client.ts';
 import { eventually } from '#test/eventually.ts';
 import type { Changes } from '#test/follower.ts';
-import { startApp, startAppWith, type RunningApp } from '#test/query-service.ts';
+import { startApp, startAppWith, sumOf, type RunningApp } from '#test/query-service.ts';
 import { startMongodbProxy, startRedisProxy } from '#test/server-proxies.ts';
 
 const service = useQueryService({ oneRedis: true });
@@ -33,14 +33,15 @@ const idsIn = (answer: Answer) => changesIn(answer).results.map(({ id }) => id);
 const end = async (token: string, path = ORDERS) =>
   changesIn(await service.api.get(path, token)).next;
 
+const held = (one: RunningApp) => sumOf([one], 'store_data_waiting_requests');
+const inFlight = (one: RunningApp) => sumOf([one], 'store_data_requests_in_flight');
+
 /** Sends a request with `wait`; resolves once the service holds it. */
-async function begin(token: string, path: string, { api, app }: RunningApp = service) {
-  const { waiting } = app.services.metrics;
-  const now = async () => (await waiting.get()).values[0]?.value ?? 0;
-  const before = await now();
-  const answer = api.get(path, token);
+async function begin(token: string, path: string, running: RunningApp = service) {
+  const before = await held(running);
+  const answer = running.api.get(path, token);
   answer.catch(() => undefined);
-  await eventually('it waits', async () => (await now()) > before);
+  await eventually('it waits', async () => (await held(running)) > before);
   return { answer };
 }
 
@@ -69,17 +70,20 @@ describe('a request that waits', () => {
     ]);
   });
 
-  it('is not answered for other records, stores or kinds, and is answered without results at its timeout', async () => {
+  it('is answered at its timeout, without results but with the present offset, if only other stores or kinds change', async () => {
     const { storeId, token } = await newStore();
     const other = await newStore();
     await service.apply([order(storeId, 'o1')]);
     const after = await end(token);
     const began = performance.now();
     const { answer } = await begin(token, `${ORDERS}?wait=2&after=${after}`);
-    await service.apply([order(other.storeId, 'o1'), aCustomer('c1', {}, storeId)]);
-    const { results, next } = changesIn(await answer);
+    await service.apply([
+      order(other.storeId, 'o1'),
+      aStore(storeId, { timezone_offset: '+01:00' }),
+    ]);
+    const { next, ...shown } = changesIn(await answer);
     expect(performance.now() - began).toBeGreaterThan(1_900);
-    expect(results).toEqual([]);
+    expect(shown).toMatchObject({ results: [], timezone_offset: '+01:00' });
     await service.apply([order(storeId, 'o2')]);
     expect(idsIn(await service.api.get(`${ORDERS}?after=${next}`, token))).toEqual(['o2']);
   });
@@ -87,34 +91,33 @@ describe('a request that waits', () => {
   it('is answered only for a change of any of its kinds', async () => {
     const { storeId, token } = await newStore();
     await service.apply([order(storeId, 'o1')]);
-    const all = '/api/changes?';
+    const all = '/api/changes?wait=30&after=now';
     const some = '/api/changes?kinds=order&kinds=customer&';
-    const hold = async (path: string) => [
-      await begin(token, `${path}wait=30&after=${await end(token, path)}`),
-      await begin(token, `${path}wait=30&after=now`),
-    ];
-    const [ofAll, ofSome] = [await hold(all), await hold(some)];
-    const other = await begin(token, '/api/changes?wait=2&kinds=product&kinds=review');
+    const ofAll = await begin(token, all);
+    const ofSome = await begin(token, `${some}wait=30&after=${await end(token, some)}`);
     await service.apply([aCoupon('k1', {}, storeId)]);
-    for (const { answer } of ofAll) expect(idsIn(await answer)).toEqual(['k1']);
+    expect(idsIn(await ofAll.answer)).toEqual(['k1']);
     await service.apply([aCustomer('c1', {}, storeId)]);
-    for (const { answer } of ofSome) expect(idsIn(await answer)).toEqual(['c1']);
-    expect(idsIn(await other.answer)).toEqual([]);
+    expect(idsIn(await ofSome.answer)).toEqual(['c1']);
   });
 
-  it('uses the store’s new offset after a move', async () => {
-    const { storeId, token } = await newStore();
-    await service.apply([order(storeId, 'o1')]);
-    const { answer } = await begin(token, `${ORDERS}?wait=2&after=${await end(token)}`);
-    await service.apply([aStore(storeId, { timezone_offset: '+01:00' })]);
-    expect(changesIn(await answer)).toMatchObject({ results: [], timezone_offset: '+01:00' });
+  it('ends when its client leaves', async () => {
+    const { token } = await newStore();
+    const leaving = new AbortController();
+    const headers = { authorization: `Bearer ${token}` };
+    const before = await held(service);
+    const answer = fetch(`${service.url}${ORDERS}?wait=30`, { headers, signal: leaving.signal });
+    await eventually('it waits', async () => (await held(service)) > before);
+    leaving.abort();
+    await expect(answer).rejects.toThrow();
+    await eventually('it has ended', async () => (await held(service)) === before, EARLY_MS / 2);
   });
 
   it('is not held with HEAD', async () => {
     const { token } = await newStore();
     const headers = { authorization: `Bearer ${token}` };
-    const held = service.api.call(`${ORDERS}?wait=30`, { method: 'HEAD', headers });
-    expect((await early(held)).status).toBe(200);
+    const answer = service.api.call(`${ORDERS}?wait=30`, { method: 'HEAD', headers });
+    expect((await early(answer)).status).toBe(200);
   });
 
   it('counts once against the quota', async () => {
@@ -129,7 +132,7 @@ describe('a request that waits', () => {
 
   it('is refused at its end, and counted, if the key was revoked or lost a required scope', async () => {
     const [lost, narrowed, revoked] = [await newStore(), await newStore(), await newStore()];
-    const held = [
+    const waiting = [
       await begin(lost.token, `${ORDERS}?wait=30`),
       await begin(revoked.token, `${ORDERS}?wait=30`),
       await begin(narrowed.token, '/api/changes?wait=30&kinds=order&kinds=product'),
@@ -139,7 +142,7 @@ describe('a request that waits', () => {
     await narrowed.setKey({ scopes: ['order'] });
     await revoked.setKey({ status: 'revoked' });
     await service.apply([lost, narrowed, revoked].map(({ storeId }) => order(storeId, 'o1')));
-    const answers = await Promise.all(held.map(({ answer }) => answer));
+    const answers = await Promise.all(waiting.map(({ answer }) => answer));
     expect(answers.map(({ status }) => status)).toEqual([403, 401, 403, 200]);
     const [forbidden, , ofSeveral] = answers as [Answer, Answer, Answer];
     expect(ofSeveral.headers.get('www-authenticate')).toContain('scope="order menu"');
@@ -147,67 +150,33 @@ describe('a request that waits', () => {
     expect(remainingOf(list)).toBe(remainingOf(forbidden) - 1);
   });
 
-  it('is refused at its end even if no generation could be read meanwhile', async () => {
-    const [revoked, kept] = [await newStore(), await newStore()];
-    await service.apply([order(kept.storeId, 'o1')]);
+  it('is held while no generation can be read, and refused at its end', async () => {
+    const { storeId, token, setKey } = await newStore();
     const { environment, databases } = service.installation;
     const markers = databases.generation(environment, 1).collection('generation');
     const moveVersion = async (by: number) => {
       await markers.updateOne({}, { $inc: { projection_version: by } });
       await databases.control.collection('generations').updateOne({}, { $inc: { revision: 1 } });
     };
-    const ask = ({ token }: { token: string }) => service.api.get(ORDERS, token);
-    const { inFlight } = service.app.services.metrics;
-    const held: Promise<Answer>[] = [];
+    const ask = (query = '') => service.api.get(ORDERS + query, token);
+    let answer: Promise<Answer>;
     await moveVersion(1);
     try {
-      await eventually('there is no generation', async () => (await ask(kept)).status === 503);
-      for (const store of [revoked, kept]) {
-        const before = remainingOf(await ask(store));
-        held.push(service.api.get(`${ORDERS}?wait=30`, store.token));
-        await eventually('it is counted, and waits', async () => {
-          const isCounted = remainingOf(await ask(store)) < before - 1;
-          return isCounted && (await inFlight.get()).values[0]?.value === 0;
-        });
-      }
-      await revoked.setKey({ status: 'revoked' });
+      await eventually('there is no generation', async () => (await ask()).status === 503);
+      const before = remainingOf(await ask());
+      answer = ask('?wait=30');
+      await eventually('it is counted, and waits', async () => {
+        const isCounted = remainingOf(await ask()) < before - 1;
+        return isCounted && (await inFlight(service)) === 0;
+      });
+      await setKey({ status: 'revoked' });
     } finally {
       await moveVersion(-1);
     }
-    const answers = await Promise.all(held);
-    expect(answers.map(({ status }) => status)).toEqual([401, 200]);
-    // It was counted when it began (rule R10.7).
-    expect(answers[0]?.headers.has('ratelimit')).toBe(true);
-  });
-
-  it('is held longer than the socket timeout', async () => {
-    const { storeId, token } = await newStore();
-    await using impatient = await startApp(service.installation.config);
-    impatient.app.server.setTimeout(500);
-    const { answer } = await begin(token, `${ORDERS}?wait=30`, impatient);
-    await sleep(1_500);
     await service.apply([order(storeId, 'o1')]);
-    expect(idsIn(await answer)).toEqual(['o1']);
-  });
-
-  it('leaves an answer before it on its connection the time limit for reading', async () => {
-    const { storeId, token } = await newStore();
-    const option = { name: 'x'.repeat(200), price: '1.00' };
-    const options = times(200, (index) => ({ ...option, id: `${index}` }));
-    await service.apply(times(100, (index) => aGroup(`g${index}`, { options }, storeId)));
-    await using impatient = await startApp(service.installation.config);
-    impatient.app.server.setTimeout(500);
-    const ask = (path: string) =>
-      `GET ${path} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${token}\r\n\r\n`;
-    const { hostname, port } = new URL(impatient.url);
-    // It reads nothing: the answers are larger than the buffers of the system.
-    const socket = connect({ host: hostname, port: Number(port) }).pause();
-    socket.write(ask('/api/option-group/changes?records=whole&page_size=1000').repeat(4));
-    socket.write(ask('/api/order/changes?wait=30'));
-    const open = promisify(impatient.app.server.getConnections.bind(impatient.app.server));
-    await eventually('it is connected', async () => (await open()) === 1);
-    await eventually('it is cut before the wait ends', async () => (await open()) === 0, EARLY_MS);
-    socket.destroy();
+    const { status, headers } = await early(answer);
+    // It was counted when it began (rule R10.7).
+    expect([status, headers.has('ratelimit')]).toEqual([401, true]);
   });
 
   it('gets changes that no slice wrote within about a second', async () => {
@@ -224,47 +193,82 @@ describe('a request that waits', () => {
   });
 });
 
-describe('a service', () => {
-  const answers = ({ api }: RunningApp, token: string) =>
-    eventually('it answers', async () => (await api.get(ORDERS, token)).status === 200);
-  it('that stops answers first, with Connection: close', async () => {
-    const { token } = await newStore();
-    const stopping = await startApp(service.installation.config);
-    const { answer } = await begin(token, `${ORDERS}?wait=30`, stopping);
-    await stopping.close();
-    const { status, headers } = await early(answer);
-    expect([status, headers.get('connection')]).toEqual([200, 'close']);
+describe('a service whose sockets time out', () => {
+  const impatient = useMade(() => startApp(service.installation.config));
+  beforeAll(() => void impatient.app.server.setTimeout(500));
+
+  // First: no other connection is open.
+  it('leaves an answer before a held one on its connection the time limit for reading', async () => {
+    const { storeId, token } = await newStore();
+    const option = { name: 'x'.repeat(200), price: '1.00' };
+    const options = times(200, (index) => ({ ...option, id: `${index}` }));
+    await service.apply(times(100, (index) => aGroup(`g${index}`, { options }, storeId)));
+    const ask = (path: string) =>
+      `GET ${path} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${token}\r\n\r\n`;
+    const { hostname, port } = new URL(impatient.url);
+    // It reads nothing: the answers are larger than the buffers of the system.
+    const socket = connect({ host: hostname, port: Number(port) }).pause();
+    socket.write(ask('/api/option-group/changes?records=whole&page_size=1000').repeat(4));
+    socket.write(ask('/api/order/changes?wait=30'));
+    const open = promisify(impatient.app.server.getConnections.bind(impatient.app.server));
+    await eventually('it is connected', async () => (await open()) === 1);
+    await eventually('it is cut before the wait ends', async () => (await open()) === 0, EARLY_MS);
+    socket.destroy();
   });
 
-  it('answers 503 at the end of a wait while Redis is unreachable', async () => {
+  it('holds a request longer', async () => {
     const { storeId, token } = await newStore();
-    const { installation } = service;
-    await using proxy = await startRedisProxy(installation.config.redis.url);
-    await using behind = await startAppWith(installation, { REDIS_URL: proxy.url });
-    await answers(behind, token);
+    const { answer } = await begin(token, `${ORDERS}?wait=30`, impatient);
+    await sleep(1_500);
+    await service.apply([order(storeId, 'o1')]);
+    expect(idsIn(await answer)).toEqual(['o1']);
+  });
+});
+
+it('a service that stops answers first, with Connection: close', async () => {
+  const { token } = await newStore();
+  const stopping = await startApp(service.installation.config);
+  const { answer } = await begin(token, `${ORDERS}?wait=30`, stopping);
+  await stopping.close();
+  const { status, headers } = await early(answer);
+  expect([status, headers.get('connection')]).toEqual([200, 'close']);
+});
+
+describe('while a server is unreachable', () => {
+  const redis = useMade(() => startRedisProxy(service.installation.config.redis.url));
+  const mongodb = useMade(() => startMongodbProxy(service.installation.mongodb));
+  const behind = useMade(() =>
+    startAppWith(service.installation, {
+      REDIS_URL: redis.url,
+      MONGODB_URI: mongodb.uri,
+      MONGODB_READ_TIMEOUT_MS: '1000',
+    }),
+  );
+  const isServed = (token: string) =>
+    eventually('it answers', async () => (await behind.api.get(ORDERS, token)).status === 200);
+
+  it('Redis: a wait ends with 503', async () => {
+    const { storeId, token } = await newStore();
+    await isServed(token);
     const { answer } = await begin(token, `${ORDERS}?wait=30`, behind);
-    const { inFlight } = behind.app.services.metrics;
-    await eventually('it has read', async () => (await inFlight.get()).values[0]?.value === 0);
-    await proxy.cut();
+    await eventually('it has read', async () => (await inFlight(behind)) === 0);
+    await redis.cut();
     await service.apply([order(storeId, 'o1')]);
     expect((await answer).status).toBe(503);
+    await redis.restore();
   });
 
-  it('holds requests while MongoDB is unreachable, and answers 503 at the end', async () => {
+  it('MongoDB: a wait continues, and ends with 503', async () => {
     const { storeId, token } = await newStore();
-    const { installation } = service;
-    await using proxy = await startMongodbProxy(installation.mongodb);
-    const settings = { MONGODB_URI: proxy.uri, MONGODB_READ_TIMEOUT_MS: '1000' };
-    await using behind = await startAppWith(installation, settings);
-    await answers(behind, token);
-    await proxy.cut();
+    await isServed(token);
+    await mongodb.cut();
     const began = performance.now();
     expect((await behind.api.get(`${ORDERS}?wait=4`, token)).status).toBe(503);
     expect(performance.now() - began).toBeGreaterThan(3_500);
 
     const { answer } = await begin(token, `${ORDERS}?wait=30`, behind);
     await sleep(1_000);
-    await proxy.restore();
+    await mongodb.restore();
     await service.apply([order(storeId, 'o1')]);
     expect(idsIn(await answer)).toEqual(['o1']);
   });

@@ -16,6 +16,7 @@ const settings = {
   signingKeys: null,
   signingKeysFile: null,
 };
+const [a, b, c] = [await newSigningKey(), await newSigningKey(), await newSigningKey()];
 const load = (signingKeys: string) => loadSigningKeys({ ...settings, signingKeys });
 
 it('a new key has no kid that looks like an option', async () => {
@@ -25,23 +26,21 @@ it('a new key has no kid that looks like an option', async () => {
 
 describe('loadSigningKeys', () => {
   it('accepts a set inline', async () => {
-    const jwk = await newSigningKey();
-    expect((await load(printKeySet([jwk]))).signing.kid).toBe(jwk.kid);
+    expect((await load(printKeySet([a]))).signing.kid).toBe(a.kid);
   });
 
   it('refuses anything but a set of private P-256 keys, without quoting it', async () => {
-    const good = await newSigningKey();
-    const { d: secret, ...publicOnly } = good;
+    const { d: secret, ...publicOnly } = a;
     const { privateKey } = await generateKeyPair('RS256', { extractable: true });
     const sets = [
       [],
       [1],
       [publicOnly],
       [await exportJWK(privateKey)],
-      [{ ...good, d: `${secret.slice(1)}!` }],
-      [good, good],
+      [{ ...a, d: `${secret.slice(1)}!` }],
+      [a, a],
     ].map((keys) => JSON.stringify({ keys }));
-    for (const text of ['', '{}', JSON.stringify(good), ...sets]) {
+    for (const text of ['', '{}', JSON.stringify(a), ...sets]) {
       const error: unknown = await load(text).catch((reason: unknown) => reason);
       expect(error).toMatchObject({ code: 'config_invalid' });
       expect(String(error)).not.toContain(secret.slice(1, 20));
@@ -68,7 +67,6 @@ const kidsOf = (keys: WatchedKeys) => [...keys.verifying.keys()];
 
 describe('the keys of a file', () => {
   it('are reloaded when the file is written, or replaced by a rename', async () => {
-    const [a, b, c] = await Promise.all([newSigningKey(), newSigningKey(), newSigningKey()]);
     await write([a]);
     const keys = await watch();
     expect(kidsOf(keys)).toEqual([a.kid]);
@@ -81,7 +79,6 @@ describe('the keys of a file', () => {
   });
 
   it('are reloaded when Kubernetes swaps the links of a secret', async () => {
-    const [a, b] = await Promise.all([newSigningKey(), newSigningKey()]);
     for (const name of ['..2026_1', '..2026_2']) await mkdir(join(folder, name));
     await write([a], '..2026_1/keys.json');
     await write([b], '..2026_2/keys.json');
@@ -96,7 +93,6 @@ describe('the keys of a file', () => {
   });
 
   it('stay in use while the file is invalid or missing, which is logged once and measured', async () => {
-    const [a, b] = await Promise.all([newSigningKey(), newSigningKey()]);
     await write([a]);
     const keys = await watch();
     const { registry } = createMetrics(keys);
@@ -119,7 +115,6 @@ describe('the keys of a file', () => {
   });
 
   it('sign from their activation time on, without a reload', async () => {
-    const [a, b] = await Promise.all([newSigningKey(), newSigningKey()]);
     const nbf = Math.floor(Date.now() / 1_000) + 1;
     await write([{ ...b, nbf }, a]);
     const keys = await watch();

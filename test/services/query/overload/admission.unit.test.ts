@@ -166,25 +166,14 @@ describe('queued requests', () => {
 
   it('that are refused free their sender, so that the shares of others are as before', async () => {
     const { begun, begunOf, many, ask, turns } = start();
-    const asked = many(MAX_IN_FLIGHT, 'greedy');
-    await turns();
-    many(MAX_IN_FLIGHT, 'modest');
-    await turns();
-    // The maximum is in flight: each of these others has one queued request.
-    for (let sender = 0; sender < 3 * MAX_IN_FLIGHT; sender += 1) ask(`sender ${sender}`);
-    await turns();
-    pass(3 * LATENCY_MS + 1);
-    // The next turn finds them expired before the timer does.
-    end(asked.slice(0, 1));
-    await turns(50);
-    pass(10 * LATENCY_MS);
-    await turns(50);
-    end([...begun]);
-    await turns();
-    const before = begun.length;
-    many(2 * MAX_IN_FLIGHT, 'greedy');
+    // Each has a share until twice the maximum is in flight.
+    const asked = times(3 * MAX_IN_FLIGHT, (sender) => ask(`sender ${sender}`));
     await turns(20);
-    expect(begun.length - before).toBe(MAX_IN_FLIGHT);
+    pass(4 * LATENCY_MS);
+    expect(refusedOf(asked)).toHaveLength(MAX_IN_FLIGHT);
+    end([...begun]);
+    pass(2 * LATENCY_MS);
+    many(MAX_IN_FLIGHT, 'greedy');
     const others = many(MAX_IN_FLIGHT, 'modest');
     await turns(20);
     expect(begunOf(others)).toHaveLength(MAX_IN_FLIGHT / 2);

@@ -6,72 +6,55 @@ import { anOrder, gone } from '#test/changes.ts';
 import { useQueryService } from '#test/hooks.ts';
 import { eventually } from '#test/eventually.ts';
 import { profiled } from '#test/profiled.ts';
-import { target } from '#test/questions.ts';
+import { type ListQuery, Model } from '#test/model.ts';
+import { answerTo, type Question, target } from '#test/questions.ts';
+import type { TestChange } from '#test/query-service.ts';
 import { withSmallTrees } from '#test/small-trees.ts';
 
-const PAGE_SIZE = 3;
 const MANY = 1_200;
 
 afterAll(withSmallTrees(8, 3));
 const service = useQueryService();
-beforeAll(async () => {
-  await service.apply(numbers(0, MANY).map((at) => order('many', at)));
-});
+const model = new Model();
+let sequence = 0;
+beforeAll(() => apply(numbers(0, MANY).map((at) => order('many', at))));
+
+async function apply(changes: TestChange[]) {
+  await service.apply(changes);
+  for (const { entity, storeId, id: subject, data } of changes) {
+    sequence += 1;
+    const action = data === undefined ? 'deleted' : 'changed';
+    model.apply({ entity, storeId, subject, sequence, action, data });
+  }
+}
 
 const numbers = (from: number, to: number, step = 1) =>
   Array.from({ length: Math.ceil((to - from) / step) }, (_, index) => from + index * step);
 
-const statusOf = (at: number) => (at % 2 === 0 ? 'pending' : 'ready');
-const typeOf = (at: number) => (at % 3 === 0 ? 'delivery' : 'takeout');
 /** The local creation time of an order; orders are a second apart. */
 const localTime = (at: number) =>
   new Date(Date.UTC(2026, 0, 1) + at * 1_000).toISOString().slice(0, 19);
-const order = (storeId: string, at: number) =>
-  anOrder(
-    `o${at}`,
-    { created_at: `${localTime(at)}-03:00`, status: statusOf(at), order_type: typeOf(at) },
-    storeId,
-  );
-
-interface Asked {
-  page: number;
-  from?: number;
-  to?: number;
-  status?: string;
-  type?: string;
+function order(storeId: string, at: number) {
+  const created_at = `${localTime(at)}-03:00`;
+  const [status, order_type] = [
+    at % 2 === 0 ? 'pending' : 'ready',
+    at % 3 === 0 ? 'delivery' : 'takeout',
+  ];
+  return anOrder(`o${at}`, { created_at, updated_at: created_at, status, order_type }, storeId);
 }
 
-async function pageOf(storeId: string, { page, from, to, status, type }: Asked) {
-  const { count, results } = await service.api.list(
-    target({
-      path: '/api/order/list',
-      storeId,
-      query: {
-        page,
-        page_size: PAGE_SIZE,
-        ...(from !== undefined && { created_from: localTime(from) }),
-        ...(to !== undefined && { created_to: localTime(to) }),
-        ...(status !== undefined && { status: [status] }),
-        ...(type !== undefined && { order_type: [type] }),
-      },
-    }),
-    await service.tokenFor(storeId),
-  );
-  return { count, ids: results.map(({ id }) => id) };
-}
-
-function expected(
-  stored: readonly number[],
-  { page, from = 0, to = Infinity, status, type }: Asked,
-) {
-  const matching = stored
-    .filter((at) => at >= from && at <= to)
-    .filter((at) => [statusOf(at), undefined].includes(status))
-    .filter((at) => [typeOf(at), undefined].includes(type))
-    .toSorted((a, b) => b - a);
-  const shown = matching.slice((page - 1) * PAGE_SIZE, page * PAGE_SIZE);
-  return { count: matching.length, ids: shown.map((at) => `o${at}`) };
-}
+const questionTo = (storeId: string, query: ListQuery): Question => ({
+  path: '/api/order/list',
+  storeId,
+  query: { page_size: 3, ...query },
+});
+const ask = async (question: Question) =>
+  service.api.list(target(question), await service.tokenFor(question.storeId));
+const within = (from: number, to: number) => ({
+  created_from: localTime(from),
+  created_to: localTime(to),
+});
+const FACETS = { status: ['ready'], order_type: ['takeout'] };
 
 describe('a page by rank', () => {
   it('is right after any reads and changes', { timeout: 240_000 }, async () => {
@@ -85,17 +68,21 @@ describe('a page by rank', () => {
       numbers(2_100, 2_105),
       numbers(1_000, 2_200, 3),
     ]) {
-      await service.apply([
+      await apply([
         ...stored.filter((at) => !next.includes(at)).map((at) => gone(order('changing', at))),
         ...next.filter((at) => !stored.includes(at)).map((at) => order('changing', at)),
       ]);
       stored = next;
-      for (const range of [{}, { from: 2_001, to: 2_370 }, { from: 2_100 }, { to: 2_333 }]) {
-        for (const facets of [{}, { status: 'ready', type: 'takeout' }, { status: 'cancelled' }]) {
+      for (const range of [
+        {},
+        within(2_001, 2_370),
+        { created_from: localTime(2_100) },
+        { created_to: localTime(2_333) },
+      ]) {
+        for (const facets of [{}, FACETS, { status: ['cancelled'] }]) {
           for (const page of [1, 2, 9, 23, 60, 1_000]) {
-            const asked = { ...range, ...facets, page };
-            const shown = await pageOf('changing', asked);
-            expect({ asked, ...shown }).toEqual({ asked, ...expected(next, asked) });
+            const question = questionTo('changing', { ...range, ...facets, page });
+            expect(await ask(question), target(question)).toEqual(answerTo(question, model));
           }
         }
       }
@@ -103,19 +90,16 @@ describe('a page by rank', () => {
   });
 
   it('takes one round trip with a cached tree, two for later pages of a range', async () => {
-    const facets = { status: 'ready', type: 'takeout' };
-    for (const [asked, trips] of [
+    const collections = [COLLECTIONS.order, RANK_NODES, STAMPS];
+    for (const [query, trips] of [
       [{ page: 200 }, 1],
-      [{ ...facets, page: 40 }, 1],
-      [{ ...facets, from: 101, to: 902, page: 40 }, 2],
+      [{ ...FACETS, page: 40 }, 1],
+      [{ ...FACETS, ...within(101, 902), page: 40 }, 2],
     ] as const) {
-      await pageOf('many', asked);
-      const reads = await profiled(
-        service.installation,
-        [COLLECTIONS.order, RANK_NODES, STAMPS],
-        () => pageOf('many', asked),
-      );
-      expect([asked, reads.length]).toEqual([asked, trips]);
+      const page = () => ask(questionTo('many', query));
+      await page();
+      const reads = await profiled(service.installation, collections, page);
+      expect([query, reads.length]).toEqual([query, trips]);
     }
   });
 
@@ -128,7 +112,7 @@ describe('a page by rank', () => {
       const shown = await nodes.find({}, { readConcern: 'snapshot' }).toArray();
       return shown.length === (await nodes.countDocuments());
     });
-    const asked = { from: 102, to: 903, page: 100 };
-    expect(await pageOf('many', asked)).toEqual(expected(numbers(0, MANY), asked));
+    const question = questionTo('many', { ...within(102, 903), page: 100 });
+    expect(await ask(question)).toEqual(answerTo(question, model));
   });
 });

@@ -8,9 +8,7 @@ import type { AccessKey } from '#shared/access/access-keys.ts';
 import { execute } from '#shared/redis-masters.ts';
 import { useMade, useQueryService } from '#test/hooks.ts';
 import type { Answer } from '#test/api-client.ts';
-import { eventually } from '#test/eventually.ts';
 import { startApp } from '#test/query-service.ts';
-import { runJson } from '../../admin/run-command.ts';
 
 const service = useQueryService({ oneRedis: true });
 const instances = [service, useMade(() => startApp(service.installation.config))];
@@ -50,18 +48,6 @@ async function sessionsOf(storeId: string) {
   return (await service.installation.redis.keys(pattern.replaceAll(/[{}]/g, String.raw`\$&`)))
     .length;
 }
-
-it('an old secret ends at its deadline at every instance, although no record changes then', async () => {
-  await warm('ending');
-  const ends = Date.now() + 2_000;
-  const rotate = ['keys', 'rotate-secret', 'ending', '--retire-old-after', '2s'];
-  await runJson(service.installation.env, rotate);
-  if (Date.now() < ends) await ask('ending');
-  await eventually('the old secret has ended', async () =>
-    (await ask('ending')).every(([status]) => status === 401),
-  );
-  expect(Date.now()).toBeGreaterThanOrEqual(ends);
-});
 
 describe('a Redis', () => {
   it('that lost data of a key gets it from MongoDB, and the right secret passes', async () => {
