@@ -5,13 +5,14 @@
 import { randomBytes } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { caughtUp } from '#test/read-models.ts';
+import { times } from '#test/times.ts';
 import { runProcess } from '../services/admin/run-command.ts';
 import type { BenchContext } from './context.ts';
 import { type Bench, numberOption, roundsOption, secondsOption, table } from './frame.ts';
 import { type LoadOrder, startLoad } from './load/load.ts';
 import { median, percentile, rounded } from './median.ts';
 import { publishRecords } from './query/setup.ts';
-import { orderRecord, storeRecord, times } from './query/stores.ts';
+import { orderRecord, storeRecord } from './query/stores.ts';
 import { fetchTokens, publishKeys } from './query/tokens.ts';
 import { say } from './say.ts';
 import { serviceProgram } from './service.ts';
@@ -34,7 +35,7 @@ async function run(context: BenchContext, options: FloodOptions): Promise<string
   const { installation, start, cleanup } = context;
   const { env, environment } = installation;
   const keys = await publishKeys(installation, [CALM, FLOODING]);
-  await start(await serviceProgram('projector'));
+  await start(serviceProgram('projector'));
   for (const storeId of [CALM, FLOODING]) {
     const orders = times(ORDERS, (index) => orderRecord(index, ORDERS));
     await publishRecords(installation, storeId, [storeRecord(storeId), ...orders]);
@@ -42,7 +43,7 @@ async function run(context: BenchContext, options: FloodOptions): Promise<string
   await caughtUp(installation, environment, 120_000);
   const set = await runProcess(env, ['quota', 'set', '-e', environment, '-s', FLOODING, ...QUOTA]);
   if (set.code !== 0) throw new Error(set.stderr);
-  const { url } = await start(await serviceProgram('query'));
+  const { url } = await start(serviceProgram('query'));
   const tokens = await fetchTokens(url, keys);
   const kinds = Object.entries({
     [NO_FLOOD]: {},

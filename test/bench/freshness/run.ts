@@ -43,10 +43,10 @@ async function run(
     installation,
     stores.map(({ storeId }) => storeId),
   );
-  await start(await serviceProgram('projector'));
+  await start(serviceProgram('projector'));
   await publishSteadily(installation, stores, { rate, seconds: WARM_UP_SECONDS });
   await caughtUp(installation);
-  const { url } = await start(await serviceProgram('query'));
+  const { url } = await start(serviceProgram('query'));
   const tokens = await fetchTokens(url, keys);
 
   const measure = async (

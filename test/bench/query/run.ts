@@ -38,7 +38,7 @@ async function run(context: BenchContext, options: QueryOptions): Promise<string
   const { installation, cleanup } = context;
   for (const row of wanted) await compareAnswers(row, setup);
   say('both sides answer the same');
-  await context.start(await serviceProgram('projector'));
+  await context.start(serviceProgram('projector'));
   const mongod = await pidOfMongodb(installation.mongodb);
 
   const load = startLoad(cleanup);
