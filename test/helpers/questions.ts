@@ -103,7 +103,7 @@ export const question: fc.Arbitrary<Question> = fc
 export function answerTo({ path, query, storeId }: Question, model: Model): Envelope {
   const [, , name = ''] = path.split('/');
   return path === '/api/customer/order-list/'
-    ? model.customerOrders(storeId, query)
+    ? model.list('order', storeId, query, true)
     : model.list(name.replace('-', '_'), storeId, query);
 }
 
