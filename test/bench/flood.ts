@@ -13,7 +13,7 @@ import { type LoadOrder, startLoad } from './load/load.ts';
 import { median, percentile, rounded } from './median.ts';
 import { publishRecords } from './query/setup.ts';
 import { orderRecord, storeRecord } from './query/stores.ts';
-import { fetchTokens, publishKeys } from './query/tokens.ts';
+import { fetchTokens, publishKeys } from '#test/tokens.ts';
 import { say } from './say.ts';
 import { serviceProgram } from './service.ts';
 
@@ -58,21 +58,21 @@ async function run(context: BenchContext, options: FloodOptions): Promise<string
         ? { perSecond: 0 }
         : load({ headers: {}, connections, seconds, ...flood, url: url + flood.url });
     const outcomes = await askSteadily(url + LIST, headers, options);
-    const times = outcomes.flatMap(({ status, ms }) => (status === 200 ? ms : []));
+    const answered = outcomes.flatMap(({ status, ms }) => (status === 200 ? ms : []));
     const { perSecond } = await flooding;
-    const [p50_ms, p99_ms] = [percentile(times, 0.5), percentile(times, 0.99)];
-    return { answered: times.length, asked: outcomes.length, flood: perSecond, p50_ms, p99_ms };
+    const [p50_ms, p99_ms] = [percentile(answered, 0.5), percentile(answered, 0.99)];
+    return { answered: answered.length, asked: outcomes.length, flood: perSecond, p50_ms, p99_ms };
   };
   await measure({});
-  const rounds = new Map<string, Awaited<ReturnType<typeof measure>>[]>();
+  const rounds = [];
   for (let round = 1; round <= options.rounds; round += 1) {
     for (const [name, flood] of kinds) {
-      const measured = await measure(flood);
-      rounds.set(name, [...(rounds.get(name) ?? []), measured]);
-      say(`round ${round}, ${name}: ${JSON.stringify(measured)}`);
+      rounds.push({ name, ...(await measure(flood)) });
+      say(`round ${round}: ${JSON.stringify(rounds.at(-1))}`);
     }
   }
-  const rows = [...rounds].map(([name, measured]) => {
+  const ofKinds = Map.groupBy(rounds, ({ name }) => name);
+  const rows = [...ofKinds].map(([name, measured]) => {
     const middle = (figure: 'p50_ms' | 'p99_ms' | 'flood', digits: number) =>
       String(rounded(median(measured.map((round) => round[figure])), digits));
     const sum = (figure: 'answered' | 'asked') =>
@@ -96,7 +96,7 @@ async function askSteadily(
 ): Promise<{ status: number; ms: number }[]> {
   const began = performance.now();
   return Promise.all(
-    Array.from({ length: rate * seconds }, async (_, index) => {
+    times(rate * seconds, async (index) => {
       const due = began + (index * 1_000) / rate;
       await sleep(due - performance.now());
       const status = await fetch(url, { headers }).then(
@@ -115,7 +115,7 @@ function floods(token: string, clientId: string): Record<string, Partial<LoadOrd
   const signed = token.slice(0, token.lastIndexOf('.') + 1);
   const random = () => randomBytes(64).toString('base64url');
   const many = (make: () => string) =>
-    Array.from({ length: FORGED }, () => ({ headers: { authorization: make() } }));
+    times(FORGED, () => ({ headers: { authorization: make() } }));
   return {
     'forged tokens': { url: LIST, requests: many(() => `Bearer ${signed}${random()}`) },
     'wrong secrets': {

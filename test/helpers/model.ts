@@ -35,52 +35,50 @@ export interface Envelope {
 }
 
 /** The field names of list entries, and of details. */
-const SHOWN: Record<string, { summary: string[]; details?: string[] }> = {
-  store: {
-    summary: words(
+const SHOWN: Record<string, string[][]> = {
+  store: [
+    words(
       'name legal_name document phone email status timezone_offset currency order_types minimum_order_value',
       'address opening_hours created_at updated_at',
     ),
-  },
-  customer: {
-    summary: words(
-      'name document phone email birth_date accepts_marketing addresses created_at updated_at',
-    ),
-  },
-  order: {
-    summary: words(
+  ],
+  customer: [
+    words('name document phone email birth_date accepts_marketing addresses created_at updated_at'),
+  ],
+  order: [
+    words(
       'display_id status order_type sales_channel customer item_count subtotal delivery_fee service_fee',
       'discount total scheduled_for created_at updated_at',
     ),
-    details: words('items delivery payments coupon status_history cancellation notes'),
-  },
-  coupon: {
-    summary: words(
+    words('items delivery payments coupon status_history cancellation notes'),
+  ],
+  coupon: [
+    words(
       'code description discount_type discount_value minimum_order_value active starts_at ends_at',
       'created_at updated_at',
     ),
-    details: words('maximum_discount usage_limit usage_count per_customer_limit order_types'),
-  },
-  review: {
-    summary: words('order_id customer_id customer_name rating comment created_at'),
-    details: words('reply replied_at'),
-  },
-  campaign: {
-    summary: words('name channel status starts_at ends_at created_at updated_at'),
-    details: words('message audience coupon_id sent_count delivered_count converted_count'),
-  },
-  category: {
-    summary: words('name description position active image_url'),
-    details: words('created_at updated_at product_count'),
-  },
-  product: {
-    summary: words(
+    words('maximum_discount usage_limit usage_count per_customer_limit order_types'),
+  ],
+  review: [
+    words('order_id customer_id customer_name rating comment created_at'),
+    words('reply replied_at'),
+  ],
+  campaign: [
+    words('name channel status starts_at ends_at created_at updated_at'),
+    words('message audience coupon_id sent_count delivered_count converted_count'),
+  ],
+  category: [
+    words('name description position active image_url'),
+    words('created_at updated_at product_count'),
+  ],
+  product: [
+    words(
       'category_id name description price promotional_price active position image_url external_code',
       'updated_at',
     ),
-    details: words('ean serves option_groups created_at'),
-  },
-  option_group: { summary: words('name min max price_method position external_code options') },
+    words('ean serves option_groups created_at'),
+  ],
+  option_group: [words('name min max price_method position external_code options')],
 };
 
 /** The shown values of absent fields; other fields are `null`. */
@@ -235,10 +233,9 @@ export class Model {
         : /_(?:at|for)$/.test(name)
           ? this.#local(storeId, state[name])
           : (state[name] ?? DEFAULTS[name] ?? null);
-    const { summary, details = [] } = SHOWN[kind] ?? { summary: [] };
-    const shown = Object.fromEntries(
-      (of === 'summary' ? summary : details).map((name) => [name, valueOf(name)]),
-    );
+    const [summary = [], details = []] = SHOWN[kind] ?? [];
+    const names = of === 'summary' ? summary : details;
+    const shown = Object.fromEntries(names.map((name) => [name, valueOf(name)]));
     if (of === 'summary') return { id, ...shown };
     if (kind !== 'order') return shown;
     return { ...shown, customer: customerOf(state, isErased, ['name', 'phone', 'document']) };

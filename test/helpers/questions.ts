@@ -24,19 +24,6 @@ const local = fc
     second: fc.integer({ min: 56, max: 59 }),
   })
   .map(({ day, time, second }) => `2026-03-0${day}T${time}:${second}`);
-const range = fc
-  .tuple(maybe(local, 3), maybe(local, 3))
-  .map(([a, b]) => (a !== undefined && b !== undefined && a > b ? [b, a] : [a, b]));
-const ranges = fc.tuple(maybe(range, 5), maybe(range, 8)).map(([created, updated]) => ({
-  created_from: created?.[0],
-  created_to: created?.[1],
-  updated_from: updated?.[0],
-  updated_to: updated?.[1],
-}));
-const paging = {
-  page: maybe(fc.oneof(fc.integer({ min: 1, max: 3 }), fc.integer({ min: 4, max: 12 })), 6),
-  page_size: maybe(fc.constantFrom(1, 2, 3, 7, 100, 101), 4),
-};
 const some = (values: readonly string[]) =>
   maybe(fc.uniqueArray(fc.constantFrom(...values), { minLength: 1, maxLength: 4 }), 7);
 
@@ -49,9 +36,18 @@ export const SEARCHES = [
     '|',
   ),
 ];
+const RANGES = [
+  ['created_from', 'created_to'],
+  ['updated_from', 'updated_to'],
+] as const;
 /** The values of filters, by name; others have the words of their closed list, or a text. */
 const FILTERS: Record<string, fc.Arbitrary<unknown>> = {
-  ...paging,
+  page: maybe(fc.oneof(fc.integer({ min: 1, max: 3 }), fc.integer({ min: 4, max: 12 })), 6),
+  page_size: maybe(fc.constantFrom(1, 2, 3, 7, 100, 101), 4),
+  created_from: maybe(local, 6),
+  created_to: maybe(local, 6),
+  updated_from: maybe(local, 9),
+  updated_to: maybe(local, 9),
   search: maybe(fc.constantFrom(...SEARCHES), 4),
   active: maybe(fc.boolean(), 5),
   rating: maybe(fc.uniqueArray(fc.integer({ min: 1, max: 5 }), { minLength: 1 }), 5),
@@ -65,21 +61,18 @@ function valuesOf({ name, schema }: Declared): fc.Arbitrary<unknown> {
   return FILTERS[name] ?? others;
 }
 
-/** Any filters that a list declares. */
+/** Any filters that a list declares; no range ends before it begins. */
 function queryOf(path: string): fc.Arbitrary<ListQuery> {
-  const declared = declaredFor(path);
-  const filters = declared.filter(({ name }) => !/_(?:from|to)$/.test(name));
-  const values = Object.fromEntries(filters.map((one) => [one.name, valuesOf(one)]));
-  return fc
-    .tuple(fc.record(values), ranges)
-    .map(([query, bounds]) =>
-      Object.fromEntries(
-        Object.entries({ ...query, ...bounds }).filter(
-          ([name, value]) =>
-            value !== undefined && declared.some((parameter) => parameter.name === name),
-        ),
-      ),
-    );
+  const values = Object.fromEntries(declaredFor(path).map((one) => [one.name, valuesOf(one)]));
+  return fc.record(values).map((found) => {
+    const query = Object.fromEntries(Object.entries(found).filter(([, one]) => one !== undefined));
+    for (const [from, to] of RANGES) {
+      const bounds = [query[from], query[to]];
+      if (bounds.every((bound) => typeof bound === 'string'))
+        [query[from], query[to]] = bounds.toSorted();
+    }
+    return query;
+  });
 }
 
 /** A request for a list of one store. */

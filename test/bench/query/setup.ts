@@ -9,7 +9,7 @@ import { progressOf, say } from '../say.ts';
 import { type RunningService, serviceProgram } from '../service.ts';
 import { fillDocuments, usualWayDatabase } from '../usual-way/documents.ts';
 import { type BenchStore, chunksOf, type StoreRecord } from './stores.ts';
-import { fetchTokens, publishKeys } from './tokens.ts';
+import { fetchTokens, publishKeys } from '#test/tokens.ts';
 
 export interface Setup {
   sides: { ours: RunningService; usualWay: RunningService };

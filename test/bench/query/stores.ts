@@ -83,7 +83,7 @@ export function instantAt(index: number): string {
 }
 
 /** The element at an index modulo the length. */
-function pick<T>(list: readonly T[], index: number): T {
+export function pick<T>(list: readonly T[], index: number): T {
   return list[index % list.length] as T;
 }
 
