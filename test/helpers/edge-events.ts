@@ -11,23 +11,6 @@ import { times } from './times.ts';
 
 export const MAX_ID = 'x'.repeat(64);
 
-/**
- * Characters of one to four bytes, of two or six bytes in JSON, and ones that folding makes longer.
- */
-export const FILLERS = [
-  'a',
-  'ã',
-  '€',
-  '😀',
-  '"',
-  '\\',
-  '\n',
-  '\u0001',
-  '\u2028',
-  '한',
-  '\u0344',
-] as const;
-
 /** Space for the envelope. */
 const ENVELOPE_BYTES = 1_000;
 

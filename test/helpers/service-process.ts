@@ -2,7 +2,6 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { EventEmitter, on } from 'node:events';
 import { createInterface } from 'node:readline';
-import { KILL_IN_TRANSACTION } from './killed-in-transaction.ts';
 
 export interface ServiceProcess {
   process: ChildProcess;
@@ -85,20 +84,6 @@ export function lastLines(services: readonly Pick<ServiceProcess, 'lines'>[], co
 export async function killAll(services: readonly ServiceProcess[]): Promise<void> {
   for (const service of services) service.kill('SIGKILL');
   await Promise.all(services.map(({ ended }) => ended));
-}
-
-/** Starts a projector that kills itself before it commits its n-th transaction. */
-export function startKilledProjector(
-  env: Record<string, string>,
-  transaction: number,
-): ServiceProcess {
-  const program = new URL('programs/killed-projector.ts', import.meta.url).pathname;
-  return startService(
-    'projector',
-    { ...env, [KILL_IN_TRANSACTION]: String(transaction) },
-    'info',
-    program,
-  );
 }
 
 /** The inherited variables of child processes: PATH and the compile cache. */

@@ -30,7 +30,8 @@ export async function setUp(context: BenchContext, stores: readonly BenchStore[]
   return { sides, tokens: await fetchTokens(sides.ours.url, keys) };
 }
 
-const USUAL_WAY = { name: 'usual-way', words: ['node', 'test/bench/usual-way/main.ts'] };
+const { pathname } = new URL('../usual-way/main.ts', import.meta.url);
+const USUAL_WAY = { name: 'usual-way', words: ['node', pathname] };
 const CHUNK = 2_000;
 /** The limit for millions of records. */
 const APPLY_LIMIT_MS = 60 * 60_000;
