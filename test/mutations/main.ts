@@ -2,15 +2,14 @@
  * `npm run test:mutations`: plants each fault of the list in a copy of the sources, and prints
  * whether the tests find it.
  */
-import { cp, mkdir, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises';
+import { cp, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { dirname, join } from 'node:path';
+import { join, resolve } from 'node:path';
 import { run } from '#test/run.ts';
 import { succeeds } from '#test/succeeds.ts';
 import { type Mutation, MUTATIONS } from './mutations.ts';
 
 const [wanted = ''] = process.argv.slice(2);
-const root = process.cwd();
 const copy = await mkdtemp(join(tmpdir(), 'store-data-mutations-'));
 let missed = 0;
 try {
@@ -31,11 +30,8 @@ process.exitCode = missed === 0 ? 0 : 1;
 
 async function copySources(): Promise<void> {
   const files = await run('git', ['ls-files', '-z']);
-  for (const file of files.split('\0').filter(Boolean)) {
-    await mkdir(dirname(join(copy, file)), { recursive: true });
-    await cp(join(root, file), join(copy, file));
-  }
-  await symlink(join(root, 'node_modules'), join(copy, 'node_modules'));
+  for (const file of files.split('\0').filter(Boolean)) await cp(file, join(copy, file));
+  await symlink(resolve('node_modules'), join(copy, 'node_modules'));
 }
 
 /** @returns whether a test fails. */
