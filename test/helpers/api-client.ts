@@ -49,6 +49,22 @@ export interface ApiClient {
   token: (clientId: string, secret: string, form?: string) => Promise<string>;
 }
 
+/** The document takes its codes from the service, so that both would be wrong alike. */
+const CODES: Record<number, string> = {
+  400: 'invalid_request',
+  401: 'invalid_token',
+  403: 'insufficient_scope',
+  404: 'not_found',
+  405: 'method_not_allowed',
+  408: 'invalid_request',
+  413: 'invalid_request',
+  422: 'invalid_parameters',
+  429: 'rate_limit_exceeded',
+  431: 'invalid_request',
+  500: 'internal_error',
+  503: 'environment_unavailable',
+};
+
 /** Makes a client of the service at a URL. */
 export function createApiClient(url: string): ApiClient {
   const call: ApiClient['call'] = async (path, { method = 'GET', headers = {}, body } = {}) => {
@@ -120,6 +136,7 @@ function checkRules({ status, headers, json }: Answer, target: string, about: st
     const { code, detail, error = code, error_description = detail } = json as ErrorAnswer;
     assert.notEqual(detail, '', about);
     assert.deepEqual([error, error_description], [code, detail], about);
+    if (path !== TOKEN_PATH) assert.equal(code, CODES[status], about);
   }
   const quota = headers.get('ratelimit');
   assert.equal(headers.get('ratelimit-policy') === null, quota === null, about);
