@@ -143,7 +143,13 @@ function checkRules({ status, headers, json }: Answer, target: string, about: st
   if (quota !== null) assert.match(quota, /;t=[1-9]\d*$/, about);
   // A held request was counted before it was refused.
   if (status === 401 && !/[?&]wait=/.test(target)) assert.equal(quota, null, about);
-  if (path.endsWith('/changes')) assert.equal(headers.get('etag'), null, about);
+  // Refusals too, also those that the document leaves open.
+  const cacheControl = headers.get('cache-control');
+  if (path === TOKEN_PATH) assert.equal(cacheControl, 'no-store', about);
+  if (path.startsWith('/api/') && path.endsWith('/changes')) {
+    assert.equal(headers.get('etag'), null, about);
+    assert.equal(cacheControl, 'private, no-store', about);
+  }
 }
 
 /** The remaining requests in the headers of an answer. */
