@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import fc from 'fast-check';
 import { readConfig } from '#shared/config.ts';
 import { createLogger } from '#shared/logging.ts';
-import { type Compared, compareAnswers, publishKeys, takeTokens } from '#test/comparison.ts';
+import { type Compared, compareAnswers } from '#test/comparison.ts';
 import { createInstallation, type Installation } from '#test/installation.ts';
 import { Model } from '#test/model.ts';
 import { startApp } from '#test/query-service.ts';
@@ -10,7 +10,8 @@ import { type Question, question } from '#test/questions.ts';
 import { caughtUp } from '#test/read-models.ts';
 import { withSmallErasures } from '#test/small-erasures.ts';
 import { withSmallTrees } from '#test/small-trees.ts';
-import { stream, type StreamEvent } from '#test/streams.ts';
+import { stream, STREAM_STORES, type StreamEvent } from '#test/streams.ts';
+import { fetchTokens, publishKeys } from '#test/tokens.ts';
 import { startProjector } from '#projector/projector.ts';
 
 const logger = createLogger('test', 'silent');
@@ -80,13 +81,13 @@ describe('every answer', () => {
     const config = readConfig({ ...installation.env, ...settings });
     const model = new Model();
     for (const event of events) model.apply(event);
-    await publishKeys(installation, environment);
+    const keys = await publishKeys(installation, STREAM_STORES, environment);
     await installation.publish(events, environment);
     const projector = await startProjector(config, logger);
-    const { app, api } = await startApp(config);
+    const { app, url, api } = await startApp(config);
     try {
       await caughtUp(installation, environment);
-      const tokens = await takeTokens(api, environment);
+      const tokens = await fetchTokens(url, keys);
       return await compareAnswers(model, api, tokens, questions);
     } finally {
       await app.close();

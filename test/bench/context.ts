@@ -5,7 +5,7 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { type Guard, startGuard } from '#local/stack/process.ts';
+import { startGuard } from '#local/stack/process.ts';
 import { startStack } from '#local/stack/stack.ts';
 import { createInstallation, type Installation } from '#test/installation.ts';
 import { say } from './say.ts';
@@ -22,8 +22,6 @@ const SETTINGS = {
 
 export interface BenchContext {
   installation: Installation;
-  folder: string;
-  guard: Guard;
   /** Runs at the end of the benchmark. */
   cleanup: AsyncDisposableStack;
   /** Starts a program, stopped by the cleanup. `env` extends the installation's. */
@@ -51,14 +49,9 @@ export async function prepareBench(
   });
   cleanup.defer(() => installation.close());
   const start: BenchContext['start'] = async (program, env = {}) => {
-    const service = await startService({
-      ...program,
-      env: { ...installation.env, ...env },
-      folder,
-      guard,
-    });
+    const service = await startService(program, { ...installation.env, ...env }, { folder, guard });
     cleanup.defer(service.stop);
     return service;
   };
-  return { installation, folder, guard, cleanup, start };
+  return { installation, cleanup, start };
 }

@@ -5,14 +5,15 @@
 import { randomBytes } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { caughtUp } from '#test/read-models.ts';
+import { times } from '#test/times.ts';
 import { runProcess } from '../services/admin/run-command.ts';
 import type { BenchContext } from './context.ts';
 import { type Bench, numberOption, roundsOption, secondsOption, table } from './frame.ts';
 import { type LoadOrder, startLoad } from './load/load.ts';
 import { median, percentile, rounded } from './median.ts';
 import { publishRecords } from './query/setup.ts';
-import { orderRecord, storeRecord, times } from './query/stores.ts';
-import { fetchTokens, publishKeys } from './query/tokens.ts';
+import { orderRecord, storeRecord } from './query/stores.ts';
+import { fetchTokens, publishKeys } from '#test/tokens.ts';
 import { say } from './say.ts';
 import { serviceProgram } from './service.ts';
 
@@ -34,7 +35,7 @@ async function run(context: BenchContext, options: FloodOptions): Promise<string
   const { installation, start, cleanup } = context;
   const { env, environment } = installation;
   const keys = await publishKeys(installation, [CALM, FLOODING]);
-  await start(await serviceProgram('projector'));
+  await start(serviceProgram('projector'));
   for (const storeId of [CALM, FLOODING]) {
     const orders = times(ORDERS, (index) => orderRecord(index, ORDERS));
     await publishRecords(installation, storeId, [storeRecord(storeId), ...orders]);
@@ -42,7 +43,7 @@ async function run(context: BenchContext, options: FloodOptions): Promise<string
   await caughtUp(installation, environment, 120_000);
   const set = await runProcess(env, ['quota', 'set', '-e', environment, '-s', FLOODING, ...QUOTA]);
   if (set.code !== 0) throw new Error(set.stderr);
-  const { url } = await start(await serviceProgram('query'));
+  const { url } = await start(serviceProgram('query'));
   const tokens = await fetchTokens(url, keys);
   const kinds = Object.entries({
     [NO_FLOOD]: {},
@@ -57,21 +58,21 @@ async function run(context: BenchContext, options: FloodOptions): Promise<string
         ? { perSecond: 0 }
         : load({ headers: {}, connections, seconds, ...flood, url: url + flood.url });
     const outcomes = await askSteadily(url + LIST, headers, options);
-    const times = outcomes.flatMap(({ status, ms }) => (status === 200 ? ms : []));
+    const answered = outcomes.flatMap(({ status, ms }) => (status === 200 ? ms : []));
     const { perSecond } = await flooding;
-    const [p50_ms, p99_ms] = [percentile(times, 0.5), percentile(times, 0.99)];
-    return { answered: times.length, asked: outcomes.length, flood: perSecond, p50_ms, p99_ms };
+    const [p50_ms, p99_ms] = [percentile(answered, 0.5), percentile(answered, 0.99)];
+    return { answered: answered.length, asked: outcomes.length, flood: perSecond, p50_ms, p99_ms };
   };
   await measure({});
-  const rounds = new Map<string, Awaited<ReturnType<typeof measure>>[]>();
+  const rounds = [];
   for (let round = 1; round <= options.rounds; round += 1) {
     for (const [name, flood] of kinds) {
-      const measured = await measure(flood);
-      rounds.set(name, [...(rounds.get(name) ?? []), measured]);
-      say(`round ${round}, ${name}: ${JSON.stringify(measured)}`);
+      rounds.push({ name, ...(await measure(flood)) });
+      say(`round ${round}: ${JSON.stringify(rounds.at(-1))}`);
     }
   }
-  const rows = [...rounds].map(([name, measured]) => {
+  const ofKinds = Map.groupBy(rounds, ({ name }) => name);
+  const rows = [...ofKinds].map(([name, measured]) => {
     const middle = (figure: 'p50_ms' | 'p99_ms' | 'flood', digits: number) =>
       String(rounded(median(measured.map((round) => round[figure])), digits));
     const sum = (figure: 'answered' | 'asked') =>
@@ -95,7 +96,7 @@ async function askSteadily(
 ): Promise<{ status: number; ms: number }[]> {
   const began = performance.now();
   return Promise.all(
-    Array.from({ length: rate * seconds }, async (_, index) => {
+    times(rate * seconds, async (index) => {
       const due = began + (index * 1_000) / rate;
       await sleep(due - performance.now());
       const status = await fetch(url, { headers }).then(
@@ -114,7 +115,7 @@ function floods(token: string, clientId: string): Record<string, Partial<LoadOrd
   const signed = token.slice(0, token.lastIndexOf('.') + 1);
   const random = () => randomBytes(64).toString('base64url');
   const many = (make: () => string) =>
-    Array.from({ length: FORGED }, () => ({ headers: { authorization: make() } }));
+    times(FORGED, () => ({ headers: { authorization: make() } }));
   return {
     'forged tokens': { url: LIST, requests: many(() => `Bearer ${signed}${random()}`) },
     'wrong secrets': {

@@ -4,91 +4,54 @@
  */
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
-import { fileURLToPath } from 'node:url';
 import { type Guard, startGuarded } from '#local/stack/process.ts';
+import { eventually } from '#test/eventually.ts';
+import manifest from '../../package.json' with { type: 'json' };
 
 export interface Program {
   name: string;
-  file: string;
-  /** Arguments of Node. */
-  flags?: readonly string[];
-  /** Environment variables, for example for the C library. */
-  variables?: Readonly<Record<string, string>>;
+  /** Environment variables, for example for the C library, and the command of Node. */
+  words: readonly string[];
 }
 
-const ROOT = new URL('../../', import.meta.url);
-
-/** Reads the program from the npm script. @throws if the script has an unknown form. */
-export async function serviceProgram(name: 'projector' | 'query'): Promise<Program> {
-  const { scripts } = JSON.parse(await readFile(new URL('package.json', ROOT), 'utf8')) as {
-    scripts: Record<string, string>;
-  };
-  const words = (scripts[`start:${name}`] ?? '').split(' ');
-  const node = words.indexOf('node');
-  const file = words.at(-1);
-  if (node === -1 || file === undefined)
-    throw new Error(`package.json does not say how ${name} starts`);
-  const variables = words.slice(0, node).map((word): [string, string] => {
-    const [variable = '', value = ''] = word.split('=');
-    return [variable, value];
-  });
-  return {
-    name,
-    file: fileURLToPath(new URL(file, ROOT)),
-    flags: words.slice(node + 1, -1),
-    variables: Object.fromEntries(variables),
-  };
+/** The program that the npm script starts. */
+export function serviceProgram(name: 'projector' | 'query'): Program {
+  return { name, words: manifest.scripts[`start:${name}` as const].split(' ') };
 }
 
-export interface ServiceOptions extends Program {
-  env: Record<string, string>;
-  folder: string;
-  guard: Guard;
-}
-
-const POLL_MS = 50;
 const READY_LIMIT_MS = 60_000;
 const GRACE_MS = 15_000;
 
 export interface RunningService {
-  /** Its address for clients, or for operators if it has no clients. */
+  /** Its address for clients; empty if it has none. */
   url: string;
-  operations: string;
   pid: number;
   stop: () => Promise<void>;
 }
 
-/** Starts a service; resolves with its addresses from the log. */
-export async function startService(options: ServiceOptions): Promise<RunningService> {
-  const { name, file, env, folder, guard, flags = [], variables = {} } = options;
+/** Starts a service; resolves with its address from the log. */
+export async function startService(
+  { name, words }: Program,
+  env: Record<string, string>,
+  { folder, guard }: { folder: string; guard: Guard },
+): Promise<RunningService> {
   const logFile = join(folder, `${name}.log`);
   const command = {
-    file: process.execPath,
-    args: ['--disable-warning=TimeoutNegativeWarning', ...flags, file],
-    env: { PATH: process.env['PATH'] ?? '', ...variables, ...env, LOG_LEVEL: 'info' },
+    file: 'env',
+    args: words,
+    env: { PATH: process.env['PATH'] ?? '', ...env, LOG_LEVEL: 'info' },
   };
-  const held = await startGuarded(guard, command, logFile);
-  let isRunning = true;
-  const ended = () => {
-    isRunning = false;
+  const { pid, exited, stop } = await startGuarded(guard, command, logFile);
+  let log = '';
+  const startLine = () => log.split('\n').find((line) => / started"/.test(line));
+  const hasStarted = async () => {
+    log = await readFile(logFile, 'utf8');
+    return startLine() !== undefined;
   };
-  held.exited.then(ended, ended);
-  const stop = () => held.stop(GRACE_MS);
-  const until = Date.now() + READY_LIMIT_MS;
-  for (;;) {
-    const log = await readFile(logFile, 'utf8');
-    const started = log.split('\n').find((line) => / started"/.test(line));
-    if (started !== undefined) return { ...addressesIn(started), pid: held.pid, stop };
-    if (!isRunning || Date.now() > until) {
-      await stop();
-      throw new Error(`${name} did not start:\n${log.slice(-2_000)}`);
-    }
-    await sleep(POLL_MS);
-  }
-}
-
-function addressesIn(line: string): { url: string; operations: string } {
-  const { operations, url = operations } = JSON.parse(line) as { url?: string; operations: string };
-  return { url, operations };
+  await Promise.race([
+    eventually(`${name} has started`, hasStarted, READY_LIMIT_MS),
+    exited.then(() => Promise.reject(new Error(`${name} did not start:\n${log}`))),
+  ]);
+  const { url = '' } = JSON.parse(startLine() ?? '') as { url?: string };
+  return { url, pid, stop: () => stop(GRACE_MS) };
 }

@@ -1,6 +1,6 @@
 /** npm, the image and Compose start a service in the same way. */
 import { readFile } from 'node:fs/promises';
-import { join, relative } from 'node:path';
+import { join } from 'node:path';
 import { parseEnv } from 'node:util';
 import { describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
@@ -20,33 +20,33 @@ const { services } = parse(await read('deploy/compose.yaml'), { merge: true }) a
  * The Node arguments of an npm script, adapted to the image: its files are JavaScript, and it sets
  * some arguments for every command.
  */
-async function startedByNpm(name: 'query' | 'projector'): Promise<string[]> {
-  const { flags = [], file } = await serviceProgram(name);
+function startedByNpm(name: 'query' | 'projector'): string[] {
+  const { words } = serviceProgram(name);
   const [, ofImage = ''] = /^ {4}NODE_OPTIONS=(\S+)/m.exec(dockerfile) ?? [];
   expect(ofImage).not.toBe('');
-  const program = relative(ROOT, file).replace(/\.ts$/, '.js');
-  return [...flags.filter((flag) => flag !== ofImage), program];
+  return words
+    .slice(words.indexOf('node') + 1)
+    .filter((word) => word !== ofImage)
+    .map((word) => word.replace(/\.ts$/, '.js'));
 }
 
-it.each(SERVICES)('the Node flags of %s are the same in npm and in Compose', async (name) => {
-  expect(services[name]?.command).toEqual(await startedByNpm(name));
+it.each(SERVICES)('the Node flags of %s are the same in npm and in Compose', (name) => {
+  expect(services[name]?.command).toEqual(startedByNpm(name));
 });
 
-it.each(SERVICES)(
-  'the variables of the C library of %s come from the image alone',
-  async (name) => {
-    const { variables = {} } = await serviceProgram(name);
-    expect(variables).toEqual({ MALLOC_ARENA_MAX: expect.stringMatching(/^\d+$/) });
-    for (const [variable, value] of Object.entries(variables)) {
-      expect(dockerfile).toMatch(new RegExp(`^(?:ENV| {3}) ${variable}=${value}(?: |$)`, 'm'));
-      expect(services[name]?.environment).not.toHaveProperty(variable);
-    }
-  },
-);
+it.each(SERVICES)('the variables of the C library of %s come from the image alone', (name) => {
+  const { words } = serviceProgram(name);
+  const variables = parseEnv(words.slice(0, words.indexOf('node')).join('\n'));
+  expect(variables).toEqual({ MALLOC_ARENA_MAX: expect.stringMatching(/^\d+$/) });
+  for (const [variable, value] of Object.entries(variables)) {
+    expect(dockerfile).toMatch(new RegExp(`^(?:ENV| {3}) ${variable}=${value}(?: |$)`, 'm'));
+    expect(services[name]?.environment).not.toHaveProperty(variable);
+  }
+});
 
-it('the image runs the query service without arguments, on the base image in the list of images', async () => {
+it('the image runs the query service without arguments, on the base image in the list of images', () => {
   const [, command = ''] = /^CMD (\[.*\])$/m.exec(dockerfile) ?? [];
-  expect(JSON.parse(command)).toEqual(await startedByNpm('query'));
+  expect(JSON.parse(command)).toEqual(startedByNpm('query'));
   expect(dockerfile).toContain(`\nARG NODE_IMAGE=${imageOf('NODE_IMAGE', {})}\n`);
 });
 

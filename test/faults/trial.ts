@@ -10,14 +10,10 @@ import { CHECKPOINTS } from '#shared/read-models/collections.ts';
 import { pause } from '#shared/waiting.ts';
 import { eventually } from '#test/eventually.ts';
 import { createInstallation, type Installation } from '#test/installation.ts';
+import { KILL_IN_TRANSACTION } from '#test/killed-in-transaction.ts';
 import { startSilentProjector } from '#test/projectors.ts';
 import { caughtUp, dump, readModels } from '#test/read-models.ts';
-import {
-  lastLines,
-  type ServiceProcess,
-  startKilledProjector,
-  startService,
-} from '#test/service-process.ts';
+import { lastLines, type ServiceProcess, startService } from '#test/service-process.ts';
 import { succeeds } from '#test/succeeds.ts';
 import { times } from '#test/times.ts';
 import { runCommand } from '../services/admin/run-command.ts';
@@ -50,6 +46,7 @@ export interface Recovery {
 
 export type Trial = Awaited<ReturnType<typeof startTrial>>;
 
+const KILLED_PROJECTOR = new URL('killed-projector.ts', import.meta.url).pathname;
 /** For a busy machine. */
 const CAUGHT_UP_LIMIT_MS = 240_000;
 /** Far above any bound, so that a missed bound still yields a figure. */
@@ -99,7 +96,10 @@ export async function startTrial(options: TrialOptions = {}) {
     start: (own: Record<string, string> = {}) =>
       noted(startService('projector', { ...env, ...own })),
     /** Starts a projector that kills itself before it commits its n-th transaction. */
-    startKilled: (transaction: number) => noted(startKilledProjector(env, transaction)),
+    startKilled(transaction: number): ServiceProcess {
+      const settings = { ...env, [KILL_IN_TRANSACTION]: String(transaction) };
+      return noted(startService('projector', settings, 'info', KILLED_PROJECTOR));
+    },
     /**
      * Waits until each of the first partitions (all by default) advances.
      * @returns the milliseconds.

@@ -7,7 +7,7 @@ import { MINIMAL } from './changes.ts';
 import { LISTS } from './contract-bounds.ts';
 import { type Declared, declaredFor, wordsOf } from './declared-parameters.ts';
 import { edgeState, longState } from './edge-events.ts';
-import type { TestChange } from './query-service.ts';
+import type { TestChange } from './events.ts';
 
 /** Each stands for what it says at its maximum. */
 export const BOUNDS = [
@@ -84,45 +84,31 @@ export function* recordsAtBounds(
     new Date(has('one second') ? NEWEST + (index % 1_000) : NEWEST - index * MINUTE).toISOString();
   const customer = (index: number) =>
     has('one customer') || index % 2 === 0 ? WALK_IN : `c${index % 50}`;
-  const own = (entity: EntityName, index: number, count: number): object => {
+  const own = (index: number, count: number): Partial<Record<EntityName, object>> => {
     // Nothing that was updated lately was created lately.
     const times = {
       created_at: instant(index),
       updated_at: instant((index * 7) % Math.max(1, count)),
     };
-    switch (entity) {
-      case 'order':
-        return {
-          status: often(valuesOf('/api/order/list', 'status'), index),
-          order_type: often(valuesOf('/api/order/list', 'order_type'), index + 1),
-          customer: { id: customer(index) },
-          ...times,
-        };
-      case 'review':
-        return {
-          rating: index % 10 === 0 ? 1 : 5,
-          customer_id: customer(index),
-          created_at: times.created_at,
-        };
-      case 'campaign':
-        return { status: often(valuesOf('/api/campaign/list', 'status'), index), ...times };
-      case 'coupon':
-        return { active: index % 10 === 0, ...times };
-      case 'category':
-        return { position: has('one position') ? 1 : index, ...times };
-      case 'product':
-        return {
-          category_id: `k${(index * 7) % categories}`,
-          position: Math.floor(index / 20),
-          ...times,
-        };
-      case 'customer':
-        return { name: index % 10 === 0 && index >= LARGE_CUSTOMERS ? 'Rara' : 'Ana', ...times };
-      case 'option_group':
-      case 'store':
-      default:
-        return {};
-    }
+    const isRare = index % 10 === 0;
+    return {
+      order: {
+        status: often(valuesOf('/api/order/list', 'status'), index),
+        order_type: often(valuesOf('/api/order/list', 'order_type'), index + 1),
+        customer: { id: customer(index) },
+        ...times,
+      },
+      review: { rating: isRare ? 1 : 5, customer_id: customer(index), ...times },
+      campaign: { status: often(valuesOf('/api/campaign/list', 'status'), index), ...times },
+      coupon: { active: isRare, ...times },
+      category: { position: has('one position') ? 1 : index, ...times },
+      product: {
+        category_id: `k${(index * 7) % categories}`,
+        position: Math.floor(index / 20),
+        ...times,
+      },
+      customer: { name: isRare && index >= LARGE_CUSTOMERS ? 'Rara' : 'Ana', ...times },
+    };
   };
   yield {
     entity: 'store',
@@ -136,7 +122,7 @@ export function* recordsAtBounds(
       const most =
         entity === 'option_group' ? count : entity === 'customer' ? LARGE_CUSTOMERS : LARGE;
       const full = index < most ? large.get(entity) : {};
-      const fields = own(entity, index, count);
+      const fields = own(index, count)[entity];
       yield {
         entity,
         storeId,

@@ -75,20 +75,3 @@ export async function writeFiles<N extends string>(
   });
   return Object.fromEntries(await Promise.all(paths)) as Record<N, string>;
 }
-
-/**
- * Files for a client: the server's authority, another authority, a certificate, and a password.
- */
-export async function makeClientFiles(folder: string, password: string) {
-  const [authority, other] = [await makeAuthority('authority'), await makeAuthority('other')];
-  const client = await authority.issue('client');
-  const files = await writeFiles(folder, {
-    ca: authority.cert,
-    otherCa: other.cert,
-    cert: client.cert,
-    key: client.key,
-    both: `${client.cert}\n${client.key}`,
-    password: `${password}\n`,
-  });
-  return { authority, files };
-}

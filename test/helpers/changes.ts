@@ -1,7 +1,6 @@
 /** Valid changes; a test sets only the fields that it is about. */
 import type { EntityName } from '#shared/events/entities.ts';
-import { ORDER } from './events.ts';
-import type { TestChange } from './query-service.ts';
+import { ORDER, type TestChange } from './events.ts';
 
 const { created_at } = ORDER;
 

@@ -1,9 +1,6 @@
 /** Compares answers of the query service with answers of the contract's model. */
 import { deepStrictEqual } from 'node:assert/strict';
 import type { ApiClient } from './api-client.ts';
-import { keyEvent } from './events.ts';
-import { eventually } from './eventually.ts';
-import { type Installation } from './installation.ts';
 import type { Model } from './model.ts';
 import { answerTo, type Question, records, SEARCHES, target } from './questions.ts';
 import { STREAM_STORES } from './streams.ts';
@@ -12,33 +9,6 @@ export interface Compared {
   answers: number;
   /** Questions with results; the others compare little. */
   found: number;
-}
-
-/** Creates a key with all scopes for each store of the streams in an environment. */
-export async function publishKeys(installation: Installation, environment: string): Promise<void> {
-  await installation.publishAccess(
-    STREAM_STORES.map((storeId) => ({
-      ...keyEvent(`${environment}-${storeId}`, 1, { scopes: ['store', 'crm', 'order', 'menu'] }),
-      storeId,
-    })),
-    environment,
-  );
-}
-
-/** A token for each store of the streams, once the keys are active. */
-export async function takeTokens(
-  api: ApiClient,
-  environment: string,
-): Promise<Map<string, string>> {
-  const tokens = new Map<string, string>();
-  for (const store of STREAM_STORES) {
-    await eventually(`there is a token for ${store}`, async () => {
-      const { status, json } = await api.askToken(`${environment}-${store}`, 'secret');
-      if (status === 200) tokens.set(store, (json as { access_token: string }).access_token);
-      return status === 200;
-    });
-  }
-  return tokens;
 }
 
 /**

@@ -18,13 +18,16 @@ const STRINGS: Readonly<Record<string, string>> = {
   'time of day': '08:00',
 };
 
-interface Described extends TSchema {
+export interface Described extends TSchema {
   title?: string;
+  minimum?: number;
+  maximum?: number;
   const?: unknown;
   enum?: unknown[];
 }
 
-function valueOf(schema: TSchema): unknown {
+/** A value of the schema. */
+export function valueOf(schema: TSchema): unknown {
   const { title = '', const: only, enum: [word = only] = [] } = schema as Described;
   if (word !== undefined) return word;
   if (Type.IsUnion(schema)) return valueOf(schema.anyOf[0] ?? Type.Null());

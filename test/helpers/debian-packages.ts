@@ -2,14 +2,13 @@
  * Programs from Debian packages, unpacked into the cache. apt uses separate lists, so that no root
  * is needed, and checks signatures.
  */
-import { execFile } from 'node:child_process';
-import { existsSync } from 'node:fs';
-import { mkdir, mkdtemp, readdir, rename, rm } from 'node:fs/promises';
+import { mkdir, mkdtemp, readdir, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { promisify } from 'node:util';
 import { cacheFolder } from '#local/stack/fetch.ts';
+import { keptFolder } from './made-once.ts';
+import { run } from './run.ts';
 
-const run = promisify(execFile);
 const LIMIT_MS = 120_000;
 
 /**
@@ -20,12 +19,16 @@ export async function debianPackages(
   packages: readonly string[],
   { missing = false } = {},
 ): Promise<string> {
-  const cache = cacheFolder(process.env);
-  const name = `${packages[0]}-of-debian`;
-  const folder = join(cache, name);
-  if (existsSync(folder)) return folder;
-  await mkdir(cache, { recursive: true });
-  const staging = await mkdtemp(join(cache, `.fetching-${name}-`));
+  const folder = join(cacheFolder(process.env), `${packages[0]}-of-debian`);
+  return keptFolder(folder, (staging) => unpack(packages, missing, staging));
+}
+
+async function unpack(
+  packages: readonly string[],
+  missing: boolean,
+  folder: string,
+): Promise<void> {
+  const staging = await mkdtemp(join(tmpdir(), 'store-data-debian-'));
   const settings = {
     'Dir::State::Lists': join(staging, 'lists'),
     'Dir::Cache': join(staging, 'cache'),
@@ -43,17 +46,13 @@ export async function debianPackages(
     await apt('update');
     const listed = missing
       ? await apt('install', '--print-uris', '--no-install-recommends', ...packages)
-      : null;
-    const needed = [...(listed?.stdout ?? '').matchAll(/^'[^']*' ([^_]+)_/gm)].map(
-      ([, one = '']) => one,
-    );
+      : '';
+    const needed = [...listed.matchAll(/^'[^']*' ([^_]+)_/gm)].map(([, one = '']) => one);
     await apt('download', ...new Set([...packages, ...needed]));
     for (const archive of (await readdir(staging)).filter((file) => file.endsWith('.deb'))) {
-      await run('dpkg-deb', ['--extract', archive, 'unpacked'], inStaging);
+      await run('dpkg-deb', ['--extract', archive, folder], inStaging);
     }
-    await rename(join(staging, 'unpacked'), folder);
   } finally {
     await rm(staging, { recursive: true, force: true });
   }
-  return folder;
 }

@@ -1,11 +1,10 @@
 /** The Redis 7.0 of Debian 12, which supports TLS, in the cache. */
-import { execFile } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { symlink } from 'node:fs/promises';
 import { join } from 'node:path';
-import { promisify } from 'node:util';
 import { describeError } from '#shared/errors.ts';
 import { debianPackages } from './debian-packages.ts';
+import { run } from './run.ts';
 
 /** An environment with that `redis-server` in its PATH, or the reason why it is unavailable. */
 export async function debianRedis(): Promise<NodeJS.ProcessEnv | string> {
@@ -20,8 +19,8 @@ export async function debianRedis(): Promise<NodeJS.ProcessEnv | string> {
       PATH: `${bin}:${process.env['PATH'] ?? ''}`,
       LD_LIBRARY_PATH: join(folder, 'usr', 'lib', 'x86_64-linux-gnu'),
     };
-    const { stdout } = await promisify(execFile)(server, ['--version'], { env });
-    return stdout.includes(' v=7.0.') ? env : `apt has another Redis than 7.0: ${stdout.trim()}`;
+    const version = await run(server, ['--version'], { env });
+    return version.includes(' v=7.0.') ? env : `apt has another Redis than 7.0: ${version}`;
   } catch (error) {
     return `apt does not bring Redis here: ${describeError(error)}`;
   }

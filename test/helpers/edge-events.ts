@@ -11,23 +11,6 @@ import { times } from './times.ts';
 
 export const MAX_ID = 'x'.repeat(64);
 
-/**
- * Characters of one to four bytes, of two or six bytes in JSON, and ones that folding makes longer.
- */
-export const FILLERS = [
-  'a',
-  'ã',
-  '€',
-  '😀',
-  '"',
-  '\\',
-  '\n',
-  '\u0001',
-  '\u2028',
-  '한',
-  '\u0344',
-] as const;
-
 /** Space for the envelope. */
 const ENVELOPE_BYTES = 1_000;
 
@@ -107,16 +90,7 @@ export function edgeState(entity: EntityName, filler: string): Fields {
 
 /** A state whose texts have maximum length, and whose lists have one entry. */
 export function longState(entity: EntityName, filler: string): Fields {
-  return lengthened('', COMPLETE_STATES[entity], filler) as Fields;
-}
-
-function lengthened(field: string, value: unknown, filler: string): unknown {
-  if (value === TEXT) return filler.repeat(textBound(field));
-  if (Array.isArray(value)) return value.map((entry) => lengthened(field, entry, filler));
-  if (typeof value !== 'object' || value === null) return value;
-  return Object.fromEntries(
-    Object.entries(value).map(([name, inner]) => [name, lengthened(name, inner, filler)]),
-  );
+  return filled('', COMPLETE_STATES[entity], filler, 1) as Fields;
 }
 
 function minimalList(field: keyof typeof MINIMAL): unknown[] {
@@ -129,15 +103,18 @@ function keepsId(least: unknown, full: unknown): unknown {
   return id === undefined ? full : { ...(full as Fields), id };
 }
 
-/** A value of the complete states with texts and inner lists of maximum length. */
-function filled(field: string, value: unknown, filler: string): unknown {
+/** A value of the complete states with texts of maximum length, and so many entries in lists. */
+function filled(
+  field: string,
+  value: unknown,
+  filler: string,
+  entries: number = LISTS['items[].options'],
+): unknown {
   if (value === TEXT) return filler.repeat(textBound(field));
-  if (Array.isArray(value)) {
-    return times(LISTS['items[].options'], () => filled(field, value[0], filler));
-  }
+  if (Array.isArray(value)) return times(entries, () => filled(field, value[0], filler, entries));
   if (typeof value !== 'object' || value === null) return value;
   return Object.fromEntries(
-    Object.entries(value).map(([name, inner]) => [name, filled(name, inner, filler)]),
+    Object.entries(value).map(([name, inner]) => [name, filled(name, inner, filler, entries)]),
   );
 }
 

@@ -1,10 +1,21 @@
 /** Valid events; a test sets only the fields that it is about. */
 import type { KafkaMessage } from 'kafkajs';
 import { hashSecret } from '#shared/access/secrets.ts';
+import type { EntityName } from '#shared/events/entities.ts';
 import { EventRejected } from '#shared/events/rejection.ts';
 import { type EncodedMessage, encodeEvent, type EventToEncode } from '#shared/events/topics.ts';
 
 export type TestEvent = Omit<EventToEncode, 'source'>;
+
+export interface TestChange {
+  entity: EntityName;
+  storeId: string;
+  id: string;
+  /** Absent for a deletion. */
+  data?: object;
+  /** The time of the event in ISO 8601; by default now. */
+  time?: string;
+}
 
 /** The required data of an order. */
 export const ORDER = {
@@ -53,6 +64,16 @@ export function storeAccessEvent(
   status: 'active' | 'blocked',
 ): TestEvent {
   return { entity: 'store_access', storeId, subject: storeId, sequence, data: { status } };
+}
+
+/** The event of a change or deletion. */
+export function changeEvent(
+  { id: subject, data, time, ...others }: TestChange,
+  sequence: number,
+): TestEvent {
+  const action = data === undefined ? 'deleted' : 'changed';
+  const when = time === undefined ? {} : { time: new Date(time) };
+  return { ...others, action, subject, sequence, data, ...when };
 }
 
 /** An event as a message from Kafka. */

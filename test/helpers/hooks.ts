@@ -5,7 +5,7 @@
 import { afterAll, beforeAll } from 'vitest';
 import type { RunningProjector } from '#projector/projector.ts';
 import { createInstallation, type Installation, type InstallationOptions } from './installation.ts';
-import { startSilentProjector } from './projectors.ts';
+import { restartableProjector, startSilentProjector } from './projectors.ts';
 import { type QueryService, startQueryService } from './query-service.ts';
 
 export function useInstallation(options: InstallationOptions = {}): Installation {
@@ -26,13 +26,9 @@ export function useProjector(installation: Installation): RunningProjector {
 
 /** A projector without logs that tests start and stop. */
 export function useRestartableProjector(installation: Installation) {
-  let projector: RunningProjector | null = null;
-  const stop = async () => {
-    await projector?.stop();
-    projector = null;
-  };
-  afterAll(stop);
-  return { start: async () => void (projector ??= await startSilentProjector(installation)), stop };
+  const projector = restartableProjector(installation);
+  afterAll(projector.stop);
+  return projector;
 }
 
 /** Makes any fixture with `close`, such as a server. */

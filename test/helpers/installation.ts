@@ -20,6 +20,7 @@ import type { TestEvent } from './events.ts';
 import { PATIENCE } from './patience.ts';
 import { startRedisProcess } from './redis-process.ts';
 import { clientOf, dropDatabase, isCluster, required } from './shared-servers.ts';
+import { times } from './times.ts';
 
 export interface Installation extends AsyncDisposable {
   /** The environment variables for processes of this installation. */
@@ -62,10 +63,7 @@ export async function createInstallation(options: InstallationOptions = {}): Pro
   const redisUrl = required('REDIS_URL');
   const ownRedis = options.oneRedis && isCluster(redisUrl) ? await startRedisProcess() : null;
   const tag = `t${randomBytes(4).toString('hex')}`;
-  const environments = Array.from(
-    { length: options.environments ?? 1 },
-    (_, index) => `${tag}-e${index}`,
-  );
+  const environments = times(options.environments ?? 1, (index) => `${tag}-e${index}`);
   const env: Record<string, string> = {
     KAFKA_BROKERS: required('KAFKA_BROKERS'),
     MONGODB_URI: required('MONGODB_URI'),

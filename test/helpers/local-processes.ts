@@ -2,7 +2,6 @@
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, readFileSync } from 'node:fs';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { type StackFile, stackFilePath } from '#local/start/files.ts';
 import { eventually } from './eventually.ts';
@@ -48,12 +47,11 @@ export function startAtUsualPort(folder: string, ...args: string[]): RunningStar
       typeof exitCode === 'number' ? exitCode : null,
     ),
     async ready() {
-      const limit = Date.now() + READY_LIMIT_MS;
-      while (!existsSync(stackFilePath(folder)) || !output.includes('# Ctrl-C ends everything.')) {
-        if (child.exitCode !== null || Date.now() > limit)
-          throw new Error(`it did not become ready:\n${output}`);
-        await sleep(50);
-      }
+      const isReady = () => {
+        if (child.exitCode !== null) throw new Error(`it did not become ready:\n${output}`);
+        return existsSync(stackFilePath(folder)) && output.includes('# Ctrl-C ends everything.');
+      };
+      await eventually('the system is ready', isReady, READY_LIMIT_MS);
       return JSON.parse(readFileSync(stackFilePath(folder), 'utf8')) as StackFile;
     },
   };

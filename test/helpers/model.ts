@@ -35,52 +35,50 @@ export interface Envelope {
 }
 
 /** The field names of list entries, and of details. */
-const SHOWN: Record<string, { summary: string[]; details?: string[] }> = {
-  store: {
-    summary: words(
+const SHOWN: Record<string, string[][]> = {
+  store: [
+    words(
       'name legal_name document phone email status timezone_offset currency order_types minimum_order_value',
       'address opening_hours created_at updated_at',
     ),
-  },
-  customer: {
-    summary: words(
-      'name document phone email birth_date accepts_marketing addresses created_at updated_at',
-    ),
-  },
-  order: {
-    summary: words(
+  ],
+  customer: [
+    words('name document phone email birth_date accepts_marketing addresses created_at updated_at'),
+  ],
+  order: [
+    words(
       'display_id status order_type sales_channel customer item_count subtotal delivery_fee service_fee',
       'discount total scheduled_for created_at updated_at',
     ),
-    details: words('items delivery payments coupon status_history cancellation notes'),
-  },
-  coupon: {
-    summary: words(
+    words('items delivery payments coupon status_history cancellation notes'),
+  ],
+  coupon: [
+    words(
       'code description discount_type discount_value minimum_order_value active starts_at ends_at',
       'created_at updated_at',
     ),
-    details: words('maximum_discount usage_limit usage_count per_customer_limit order_types'),
-  },
-  review: {
-    summary: words('order_id customer_id customer_name rating comment created_at'),
-    details: words('reply replied_at'),
-  },
-  campaign: {
-    summary: words('name channel status starts_at ends_at created_at updated_at'),
-    details: words('message audience coupon_id sent_count delivered_count converted_count'),
-  },
-  category: {
-    summary: words('name description position active image_url'),
-    details: words('created_at updated_at product_count'),
-  },
-  product: {
-    summary: words(
+    words('maximum_discount usage_limit usage_count per_customer_limit order_types'),
+  ],
+  review: [
+    words('order_id customer_id customer_name rating comment created_at'),
+    words('reply replied_at'),
+  ],
+  campaign: [
+    words('name channel status starts_at ends_at created_at updated_at'),
+    words('message audience coupon_id sent_count delivered_count converted_count'),
+  ],
+  category: [
+    words('name description position active image_url'),
+    words('created_at updated_at product_count'),
+  ],
+  product: [
+    words(
       'category_id name description price promotional_price active position image_url external_code',
       'updated_at',
     ),
-    details: words('ean serves option_groups created_at'),
-  },
-  option_group: { summary: words('name min max price_method position external_code options') },
+    words('ean serves option_groups created_at'),
+  ],
+  option_group: [words('name min max price_method position external_code options')],
 };
 
 /** The shown values of absent fields; other fields are `null`. */
@@ -100,6 +98,8 @@ const OWN_RULES = new Set(
 );
 
 type Named = [id: string, state: Fields];
+/** Values to compare one after the other. */
+type Key = readonly (number | string)[];
 
 export class Model {
   readonly #entities = new Map<string, Entity>();
@@ -127,18 +127,21 @@ export class Model {
     }
   }
 
-  list(kind: string, storeId: string, query: ListQuery): Envelope {
-    const found = this.#sorted(kind, storeId).filter((one) =>
-      this.#isWanted(kind, storeId, one, query),
-    );
-    return cut(found, query, ([id]) => this.#shown(kind, storeId, id));
-  }
-
-  customerOrders(storeId: string, query: ListQuery): Envelope {
-    const found = this.#sorted('order', storeId).filter(
-      (one) => customerId(one[1]) !== null && this.#isWanted('order', storeId, one, query),
-    );
-    return cut(found, query, ([id]) => this.#shown('order', storeId, id));
+  /** @param ofCustomers leaves out orders without a customer. */
+  list(kind: string, storeId: string, query: ListQuery, ofCustomers = false): Envelope {
+    const { page = 1, page_size: size = 20 } = query;
+    const pageSize = Math.min(size, 100);
+    const found = this.#sorted(kind, storeId)
+      .filter((one) => this.#isWanted(kind, storeId, one, query))
+      .filter(([, state]) => !ofCustomers || customerId(state) !== null);
+    return {
+      count: found.length,
+      page,
+      page_size: pageSize,
+      results: found
+        .slice((page - 1) * pageSize, page * pageSize)
+        .map(([id]) => this.#shown(kind, storeId, id)),
+    };
   }
 
   /** The answer of a details endpoint. */
@@ -148,33 +151,19 @@ export class Model {
   }
 
   #sorted(kind: string, storeId: string): Named[] {
-    const byId = ([a]: Named, [b]: Named) => byCodePoint(a, b);
-    const byPosition = ([, a]: Named, [, b]: Named) =>
-      number(a['position']) - number(b['position']) ||
-      byCodePoint(String(a['name']), String(b['name']));
-    const byCategory = ([, a]: Named, [, b]: Named) => {
-      const [left, right] = [a, b].map(({ category_id: id }) =>
-        Number(this.#live('category', storeId, String(id))?.['position'] ?? Infinity),
-      );
-      return left === right ? 0 : number(left) - number(right);
-    };
-    const byName = ([, a]: Named, [, b]: Named) => byCodePoint(fold(a['name']), fold(b['name']));
-    const newestFirst = ([, a]: Named, [, b]: Named) =>
-      time(b['created_at']) - time(a['created_at']);
-    const orders: Record<string, ((a: Named, b: Named) => number)[]> = {
-      customer: [byName],
-      option_group: [byName],
-      category: [byPosition],
-      product: [byCategory, byPosition],
-    };
-    const comparisons = [...(orders[kind] ?? [newestFirst]), byId];
-    return this.#of(kind, storeId).sort((a, b) => {
-      for (const compare of comparisons) {
-        const order = compare(a, b);
-        if (order !== 0) return order;
-      }
-      return 0;
-    });
+    return this.#of(kind, storeId)
+      .map((one) => ({ one, key: this.#sortKey(kind, storeId, one) }))
+      .sort((a, b) => compared(a.key, b.key))
+      .map(({ one }) => one);
+  }
+
+  #sortKey(kind: string, storeId: string, [id, state]: Named): Key {
+    const place = [number(state['position']), String(state['name']), id];
+    if (kind === 'customer' || kind === 'option_group') return [fold(state['name']), id];
+    if (kind === 'category') return place;
+    if (kind !== 'product') return [-time(state['created_at']), id];
+    const category = this.#live('category', storeId, String(state['category_id']));
+    return [number(category?.['position'] ?? Number.MAX_VALUE), ...place];
   }
 
   #isWanted(kind: string, storeId: string, [id, state]: Named, query: ListQuery): boolean {
@@ -244,10 +233,9 @@ export class Model {
         : /_(?:at|for)$/.test(name)
           ? this.#local(storeId, state[name])
           : (state[name] ?? DEFAULTS[name] ?? null);
-    const { summary, details = [] } = SHOWN[kind] ?? { summary: [] };
-    const shown = Object.fromEntries(
-      (of === 'summary' ? summary : details).map((name) => [name, valueOf(name)]),
-    );
+    const [summary = [], details = []] = SHOWN[kind] ?? [];
+    const names = of === 'summary' ? summary : details;
+    const shown = Object.fromEntries(names.map((name) => [name, valueOf(name)]));
     if (of === 'summary') return { id, ...shown };
     if (kind !== 'order') return shown;
     return { ...shown, customer: customerOf(state, isErased, ['name', 'phone', 'document']) };
@@ -324,13 +312,11 @@ export class Model {
 
   /** Local date-times compare like their seconds; bounds are inclusive whole seconds. */
   #inRange(entity: string, storeId: string, id: string, query: ListQuery): boolean {
-    const created = String(this.#local(storeId, this.#live(entity, storeId, id)?.['created_at']));
-    const updated = String(this.#updatedAt(entity, storeId, id));
+    const created = this.#local(storeId, this.#live(entity, storeId, id)?.['created_at']);
+    const within = (local: string, from = '', to = '\uffff') => from <= local && local <= to;
     return (
-      (query.created_from === undefined || created >= query.created_from) &&
-      (query.created_to === undefined || created <= query.created_to) &&
-      (query.updated_from === undefined || updated >= query.updated_from) &&
-      (query.updated_to === undefined || updated <= query.updated_to)
+      within(String(created), query.created_from, query.created_to) &&
+      within(String(this.#updatedAt(entity, storeId, id)), query.updated_from, query.updated_to)
     );
   }
 }
@@ -364,6 +350,8 @@ function customerOf({ customer }: Fields, isErased: boolean, names: string[]): F
   return { id, ...picked(isErased ? {} : known, names) };
 }
 
+const placeOf = ({ position, id }: Fields): Key => [number(position), String(id)];
+
 function optionsOf(group: Fields, shows: (option: Fields) => boolean): Fields[] {
   return (group['options'] as Fields[])
     .map((option): Fields => ({
@@ -371,11 +359,7 @@ function optionsOf(group: Fields, shows: (option: Fields) => boolean): Fields[] 
       active: option['active'] ?? true,
       position: option['position'] ?? 0,
     }))
-    .sort(
-      (a, b) =>
-        number(a['position']) - number(b['position']) ||
-        byCodePoint(String(a['id']), String(b['id'])),
-    )
+    .sort((a, b) => compared(placeOf(a), placeOf(b)))
     .filter(shows);
 }
 
@@ -387,16 +371,13 @@ function fold(name: unknown): string {
   return String(name).normalize('NFD').replaceAll(/\p{M}/gu, '').toLowerCase();
 }
 
-function byCodePoint(a: string, b: string): number {
-  const [left, right] = [a, b].map((text) =>
-    Array.from(text, (character) => character.codePointAt(0) ?? 0),
-  );
-  for (const [index, point] of (left ?? []).entries()) {
-    const other = right?.[index];
-    if (other === undefined) return 1;
-    if (point !== other) return point - other;
-  }
-  return (left?.length ?? 0) - (right?.length ?? 0);
+function compared(a: Key, b: Key): number {
+  const at = a.findIndex((value, index) => value !== b[index]);
+  const [left = '', right = ''] = [a[at], b[at]];
+  return typeof left === 'number'
+    ? left - number(right)
+    : // UTF-8 sorts like code points.
+      Buffer.compare(Buffer.from(left), Buffer.from(String(right)));
 }
 
 function matches(customer: Fields, search: string | undefined): boolean {
@@ -412,18 +393,4 @@ function matches(customer: Fields, search: string | undefined): boolean {
   }
   const letters = (value: string) => value.replaceAll(/[^\p{L}\p{Nd}]/gu, '').toLowerCase();
   return /\p{L}/u.test(text) && letters(document).includes(letters(text));
-}
-
-function cut(
-  found: Named[],
-  { page = 1, page_size: size = 20 }: ListQuery,
-  show: (one: Named) => Fields,
-): Envelope {
-  const pageSize = Math.min(size, 100);
-  return {
-    count: found.length,
-    page,
-    page_size: pageSize,
-    results: found.slice((page - 1) * pageSize, page * pageSize).map(show),
-  };
 }

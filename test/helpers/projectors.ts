@@ -18,6 +18,18 @@ export function startSilentProjector(
   return startProjector(own, createLogger('test', 'silent'));
 }
 
+/** A projector without logs that tests start and stop. */
+export function restartableProjector(installation: Installation) {
+  let projector: RunningProjector | null = null;
+  return {
+    start: async () => void (projector ??= await startSilentProjector(installation)),
+    async stop(): Promise<void> {
+      await projector?.stop();
+      projector = null;
+    },
+  };
+}
+
 /** Runs a projector until all published events of an environment are applied. */
 export async function applyAll(installation: Installation, environment?: string): Promise<void> {
   const projector = await startSilentProjector(installation, environment);

@@ -1,13 +1,10 @@
 /** Caches Python packages for tests outside the repository, with pinned versions and hashes. */
-import { execFile } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { promisify } from 'node:util';
 import { keptFolder } from './made-once.ts';
+import { run } from './run.ts';
 import { words } from './words.ts';
-
-const run = promisify(execFile);
 
 const PYTHON_TAG = 'import sys; print(sys.implementation.cache_tag)';
 
@@ -28,7 +25,7 @@ export async function installPythonPackages(
   cache: string,
   log: (line: string) => void,
 ): Promise<string> {
-  const tag = (await run('python3', ['-c', PYTHON_TAG])).stdout.trim();
+  const tag = (await run('python3', ['-c', PYTHON_TAG])).trim();
   const pins = createHash('sha256')
     .update(await readFile(requirements))
     .digest('hex');
@@ -39,8 +36,6 @@ export async function installPythonPackages(
     const options = words(
       '-m pip install --quiet --disable-pip-version-check --only-binary=:all: --require-hashes',
     );
-    await run('python3', [...options, `--target=${staging}`, `--requirement=${requirements}`], {
-      maxBuffer: 16 * 1_048_576,
-    });
+    await run('python3', [...options, `--target=${staging}`, `--requirement=${requirements}`]);
   });
 }

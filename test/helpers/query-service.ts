@@ -6,13 +6,14 @@ import { hashSecret } from '#shared/access/secrets.ts';
 import { loadSigningKeys } from '#query/access/tokens.ts';
 import { type Config, readConfig } from '#shared/config.ts';
 import { createLogger, type Logger } from '#shared/logging.ts';
-import { COLLECTIONS, TOMBSTONES } from '#shared/read-models/collections.ts';
-import type { EntityName } from '#shared/events/entities.ts';
-import { startProjector } from '../../services/projector/projector.ts';
+import { SCOPES } from '#shared/events/access-event.ts';
 import { buildApp } from '../../services/query/app.ts';
 import { type ApiClient, createApiClient } from './api-client.ts';
 import { eventually } from './eventually.ts';
+import { changeEvent, type TestChange } from './events.ts';
 import { createInstallation, type Installation, type InstallationOptions } from './installation.ts';
+import { restartableProjector } from './projectors.ts';
+import { caughtUp } from './read-models.ts';
 
 export interface RunningApp extends AsyncDisposable {
   app: FastifyInstance;
@@ -47,16 +48,6 @@ export interface TestKey {
   status?: 'active' | 'inactive' | 'revoked';
 }
 
-export interface TestChange {
-  entity: EntityName;
-  storeId: string;
-  id: string;
-  /** Absent for a deletion. */
-  data?: object;
-  /** The time of the event in ISO 8601; by default now. */
-  time?: string;
-}
-
 /** Starts an app on a free port. */
 export async function startApp(config: Config, logger?: Logger): Promise<RunningApp> {
   const app = await buildApp({
@@ -80,30 +71,26 @@ export async function startQueryService(
 ): Promise<QueryService> {
   const installation = await createInstallation(options);
   const { config, environment } = installation;
-  const project = () => startProjector(config, createLogger('projector', 'silent'));
-  let projector: Awaited<ReturnType<typeof startProjector>> | null = await project();
-  const stopProjector = async () => {
-    await projector?.stop();
-    projector = null;
-  };
+  const projector = restartableProjector(installation);
+  await projector.start();
   const running = await startApp(config, options.logger);
   const control = controlCollections(installation.databases.control);
   let sequence = 0;
 
-  const setKey = async (key: TestKey) => {
-    const {
-      clientId,
-      storeId = 's1',
-      secrets = ['secret'],
-      scopes = ['store', 'crm', 'order', 'menu'],
-    } = key;
-    const { status = 'active' } = key;
+  const setKey = async ({
+    clientId,
+    storeId = 's1',
+    secrets = ['secret'],
+    scopes = [...SCOPES],
+    status = 'active',
+    environment: of,
+  }: TestKey) => {
     sequence += 1;
     const data = { secret_sha256: secrets.map(hashSecret), scopes, status };
     const event = { entity: 'access_key', storeId, subject: clientId, sequence, data };
     // Other calls go on counting while this one publishes.
     const filter = { _id: clientId, sequence, publish_pending: { $exists: false } } as const;
-    await installation.publishAccess([event], key.environment ?? environment);
+    await installation.publishAccess([event], of);
     await eventually(`key ${clientId} is applied`, async () => {
       return (await control.keys.findOne(filter)) !== null;
     });
@@ -122,45 +109,24 @@ export async function startQueryService(
   };
 
   const apply = async (changes: TestChange[], name = environment) => {
-    const events = changes.map(({ entity, storeId, id, data, time }) => {
+    const events = changes.map((change) => {
       sequence += 1;
-      const action = data === undefined ? ('deleted' as const) : ('changed' as const);
-      const when = time === undefined ? {} : { time: new Date(time) };
-      return { entity, action, storeId, subject: id, sequence, data, ...when };
+      return changeEvent(change, sequence);
     });
     await installation.publish(events, name);
-    const db = installation.databases.generation(name, 1);
-    const last = events.at(-1);
-    if (last === undefined) return;
-    // Events of a store stay in order: after its last one all are applied.
-    const lastOfStores = new Map(events.map((event) => [event.storeId, event]));
-    await eventually('changes are applied', async () => {
-      for (const { entity, storeId, subject, sequence: wanted, action } of lastOfStores.values()) {
-        const collection = action === 'deleted' ? TOMBSTONES : COLLECTIONS[entity];
-        const _id =
-          action === 'deleted' ? `${entity}/${storeId}/${subject}` : `${storeId}/${subject}`;
-        // The service reads snapshots, which lag a moment behind other reads.
-        const found = await db
-          .collection(collection)
-          .findOne({ _id: _id as never, sequence: wanted }, { readConcern: 'snapshot' });
-        if (found === null) return false;
-      }
-      return true;
-    });
+    await caughtUp(installation, name);
   };
 
   const close = async () => {
     await running.app.close();
-    await stopProjector();
+    await projector.stop();
     await installation.close();
   };
   return {
     ...running,
     installation,
-    stopProjector,
-    async startProjector() {
-      projector ??= await project();
-    },
+    stopProjector: projector.stop,
+    startProjector: projector.start,
     setKey,
     tokenOf,
     tokenFor,

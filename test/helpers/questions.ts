@@ -24,19 +24,6 @@ const local = fc
     second: fc.integer({ min: 56, max: 59 }),
   })
   .map(({ day, time, second }) => `2026-03-0${day}T${time}:${second}`);
-const range = fc
-  .tuple(maybe(local, 3), maybe(local, 3))
-  .map(([a, b]) => (a !== undefined && b !== undefined && a > b ? [b, a] : [a, b]));
-const ranges = fc.tuple(maybe(range, 5), maybe(range, 8)).map(([created, updated]) => ({
-  created_from: created?.[0],
-  created_to: created?.[1],
-  updated_from: updated?.[0],
-  updated_to: updated?.[1],
-}));
-const paging = {
-  page: maybe(fc.oneof(fc.integer({ min: 1, max: 3 }), fc.integer({ min: 4, max: 12 })), 6),
-  page_size: maybe(fc.constantFrom(1, 2, 3, 7, 100, 101), 4),
-};
 const some = (values: readonly string[]) =>
   maybe(fc.uniqueArray(fc.constantFrom(...values), { minLength: 1, maxLength: 4 }), 7);
 
@@ -49,9 +36,18 @@ export const SEARCHES = [
     '|',
   ),
 ];
+const RANGES = [
+  ['created_from', 'created_to'],
+  ['updated_from', 'updated_to'],
+] as const;
 /** The values of filters, by name; others have the words of their closed list, or a text. */
 const FILTERS: Record<string, fc.Arbitrary<unknown>> = {
-  ...paging,
+  page: maybe(fc.oneof(fc.integer({ min: 1, max: 3 }), fc.integer({ min: 4, max: 12 })), 6),
+  page_size: maybe(fc.constantFrom(1, 2, 3, 7, 100, 101), 4),
+  created_from: maybe(local, 6),
+  created_to: maybe(local, 6),
+  updated_from: maybe(local, 9),
+  updated_to: maybe(local, 9),
   search: maybe(fc.constantFrom(...SEARCHES), 4),
   active: maybe(fc.boolean(), 5),
   rating: maybe(fc.uniqueArray(fc.integer({ min: 1, max: 5 }), { minLength: 1 }), 5),
@@ -66,30 +62,31 @@ function valuesOf({ name, schema }: Declared): fc.Arbitrary<unknown> {
 }
 
 /**
- * Any filters that a list declares.
+ * Any filters that a list declares; no range ends before it begins.
  * @param given the values of filters by name, in place of the usual ones.
- * @param bounds those of time.
+ * @param times the bounds of time, in place of the usual ones.
  */
 export function queryOf(
   path: string,
   given: Record<string, fc.Arbitrary<unknown>> = {},
-  bounds: fc.Arbitrary<object> = ranges,
+  times: fc.Arbitrary<object> = fc.constant({}),
 ): fc.Arbitrary<ListQuery> {
-  const declared = declaredFor(path);
-  const filters = declared.filter(({ name }) => !/_(?:from|to)$/.test(name));
   const values = Object.fromEntries(
-    filters.map((one) => [one.name, given[one.name] ?? valuesOf(one)]),
+    declaredFor(path).map((one) => [one.name, given[one.name] ?? valuesOf(one)]),
   );
-  return fc
-    .tuple(fc.record(values), bounds)
-    .map(([query, times]) =>
-      Object.fromEntries(
-        Object.entries({ ...query, ...times }).filter(
-          ([name, value]) =>
-            value !== undefined && declared.some((parameter) => parameter.name === name),
-        ),
+  return fc.tuple(fc.record(values), times).map(([filters, bounds]) => {
+    const query = Object.fromEntries(
+      Object.entries({ ...filters, ...bounds }).filter(
+        ([name, one]) => name in values && one !== undefined,
       ),
     );
+    for (const [from, to] of RANGES) {
+      const range = [query[from], query[to]];
+      if (range.every((bound) => typeof bound === 'string'))
+        [query[from], query[to]] = range.toSorted();
+    }
+    return query;
+  });
 }
 
 /** A request for a list of one store. */
@@ -113,7 +110,7 @@ export const question: fc.Arbitrary<Question> = fc
 export function answerTo({ path, query, storeId }: Question, model: Model): Envelope {
   const [, , name = ''] = path.split('/');
   return path === '/api/customer/order-list/'
-    ? model.customerOrders(storeId, query)
+    ? model.list('order', storeId, query, true)
     : model.list(name.replace('-', '_'), storeId, query);
 }
 

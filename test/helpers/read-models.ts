@@ -77,16 +77,11 @@ export async function dump(db: Db): Promise<Record<string, unknown[]>> {
       .map((document) => (name === STAMPS ? withoutTreeShapes(document) : document))
       .map((document) => answered(document, offsets.get(document['store_id'])));
   }
-  const letters = await db
+  content[DEAD_LETTERS] = await db
     .collection(DEAD_LETTERS)
     .find({}, { sort: { partition: 1, offset: 1 } })
+    .project({ _id: 0, partition: 1, offset: 1, reason: 1, detail: 1 })
     .toArray();
-  content[DEAD_LETTERS] = letters.map(({ partition, offset, reason, detail }) => ({
-    partition,
-    offset,
-    reason,
-    detail,
-  }));
   return content;
 }
 
@@ -187,14 +182,9 @@ export async function erased(
   environment = installation.environment,
   timeoutMs = 120_000,
 ): Promise<void> {
-  await eventually(
-    `nothing is left to be erased in ${environment}`,
-    async () =>
-      (await (
-        await readModels(installation, environment)
-      )
-        .collection(ERASURES)
-        .countDocuments()) === 0,
-    timeoutMs,
-  );
+  const isErased = async () => {
+    const db = await readModels(installation, environment);
+    return (await db.collection(ERASURES).countDocuments()) === 0;
+  };
+  await eventually(`nothing is left to be erased in ${environment}`, isErased, timeoutMs);
 }

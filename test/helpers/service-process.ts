@@ -1,7 +1,7 @@
 /** Runs a service as a process, for tests that kill it. */
 import { type ChildProcess, spawn } from 'node:child_process';
+import { EventEmitter, on } from 'node:events';
 import { createInterface } from 'node:readline';
-import { KILL_IN_TRANSACTION } from './killed-in-transaction.ts';
 
 export interface ServiceProcess {
   process: ChildProcess;
@@ -32,39 +32,33 @@ export function startService(
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   const lines: LogLine[] = [];
-  const waiting = new Set<(line: LogLine) => void>();
+  const output = new EventEmitter();
   const read = (text: string) => {
-    const line = parse(text);
-    lines.push(line);
-    for (const look of waiting) look(line);
+    lines.push(parse(text));
+    output.emit('line', lines.at(-1));
   };
   createInterface({ input: child.stdout }).on('line', read);
   createInterface({ input: child.stderr }).on('line', read);
   const ended = new Promise<{ code: number | null; signal: NodeJS.Signals | null }>((resolve) => {
-    child.on('close', (code, signal) => resolve({ code, signal }));
+    child.on('close', (code, signal) => {
+      output.emit('end');
+      resolve({ code, signal });
+    });
   });
   return {
     process: child,
     lines,
     ended,
-    logged: (check) => {
+    async logged(check) {
       const past = lines.find(check);
-      if (past !== undefined) return Promise.resolve(past);
-      return new Promise((resolve, reject) => {
-        const look = (line: LogLine) => {
-          if (!check(line)) return;
-          waiting.delete(look);
-          resolve(line);
-        };
-        waiting.add(look);
-        child.on('close', (code, signal) => {
-          if (waiting.delete(look)) {
-            reject(
-              new Error(`${name} ended (${code ?? signal}): ${JSON.stringify(lines.slice(-5))}`),
-            );
-          }
-        });
-      });
+      if (past !== undefined) return past;
+      const following: AsyncIterable<LogLine[]> = on(output, 'line', { close: ['end'] });
+      for await (const line of following) {
+        const found = line.find(check);
+        if (found !== undefined) return found;
+      }
+      const { code, signal } = await ended;
+      throw new Error(`${name} ended (${code ?? signal}): ${JSON.stringify(lines.slice(-5))}`);
     },
     kill: (signal) => child.kill(signal),
   };
@@ -90,20 +84,6 @@ export function lastLines(services: readonly Pick<ServiceProcess, 'lines'>[], co
 export async function killAll(services: readonly ServiceProcess[]): Promise<void> {
   for (const service of services) service.kill('SIGKILL');
   await Promise.all(services.map(({ ended }) => ended));
-}
-
-/** Starts a projector that kills itself before it commits its n-th transaction. */
-export function startKilledProjector(
-  env: Record<string, string>,
-  transaction: number,
-): ServiceProcess {
-  const program = new URL('programs/killed-projector.ts', import.meta.url).pathname;
-  return startService(
-    'projector',
-    { ...env, [KILL_IN_TRANSACTION]: String(transaction) },
-    'info',
-    program,
-  );
 }
 
 /** The inherited variables of child processes: PATH and the compile cache. */

@@ -5,17 +5,15 @@ import { isUnavailable } from '#shared/errors.ts';
 import { type AppliedSlice, applyChanges } from '#shared/projection/pipeline/apply.ts';
 import { Epochs } from '#shared/projection/slice/epochs.ts';
 import { runInTransaction, type Slice } from '#shared/projection/slice/checkpoint.ts';
-import { kafkaMessage } from './events.ts';
-import type { TestChange } from './query-service.ts';
+import { changeEvent, kafkaMessage, type TestChange } from './events.ts';
 
 let sequence = 0;
 
 /** A slice of changes with increasing sequences. */
 export function sliceOf(changes: readonly TestChange[]): Slice {
-  const messages = changes.map(({ id: subject, data, entity, storeId }) => {
+  const messages = changes.map((change) => {
     sequence += 1;
-    const action = data === undefined ? 'deleted' : 'changed';
-    return kafkaMessage({ entity, action, storeId, subject, sequence, data }, sequence);
+    return kafkaMessage(changeEvent(change, sequence), sequence);
   });
   return { topic: 't', partition: 0, messages, next: sequence + 1 };
 }

@@ -3,10 +3,9 @@
  * order.
  */
 import fc from 'fast-check';
-import { ORDER_STATUSES } from '#shared/records/order.ts';
-import { ORDER_TYPES } from '#shared/records/store.ts';
-import type { EntityName } from '#shared/events/entities.ts';
-import { COMPLETE_STATES } from './complete-states.ts';
+import { Type, type TSchema } from 'typebox';
+import { ENTITY_NAMES, type EntityName, entitySchemas } from '#shared/events/entities.ts';
+import { type Described, TEXT, valueOf } from './complete-states.ts';
 import type { TestEvent } from './events.ts';
 
 export type StreamEvent = TestEvent;
@@ -62,182 +61,79 @@ const instant = fc
     fraction: fc.constantFrom('', '.5', '.999'),
   })
   .map(({ day, second, fraction }) => `2026-03-0${day}T02:59:5${second + 6}${fraction}Z`);
-const money = fc.integer({ min: 0, max: 99_999 }).map((cents) => (cents / 100).toFixed(2));
-const nullable = <T>(arbitrary: fc.Arbitrary<T>) => fc.option(arbitrary, { nil: null, freq: 4 });
-const times = { created_at: instant, updated_at: nullable(instant) };
-const perhapsTimes = { ...times, created_at: nullable(instant) };
 
-const storeState = fc.record({
-  name: fc.constantFrom('Pizzaria Bela', 'Açaí da Praça'),
+type Values = fc.Arbitrary<unknown>;
+
+/** The values of fields that its schema alone does not describe, by name. */
+const FIELDS: Record<string, Values> = {
+  name: fc.constantFrom(...NAMES, ...BODY_PARTS),
+  customer_name: fc.constantFrom(...NAMES),
+  document: fc.constantFrom(...DOCUMENTS),
+  phone: fc.constantFrom(...PHONES),
+  id: fc.constantFrom(...STREAM_IDS.customer),
+  customer_id: fc.constantFrom(...STREAM_IDS.customer),
+  order_id: fc.constantFrom(...STREAM_IDS.order),
+  category_id: fc.constantFrom(...STREAM_IDS.category, 'nowhere'),
+  option_group_ids: fc.uniqueArray(fc.constantFrom(...STREAM_IDS.option_group, 'missing'), {
+    maxLength: 3,
+  }),
   timezone_offset: fc.constantFrom('-03:00', '-04:00', '-02:00', '+05:30'),
-  status: fc.constantFrom('active', null),
-  ...times,
-});
-
-const customerState = fc.record({
-  name: fc.constantFrom(...NAMES),
-  document: nullable(fc.constantFrom(...DOCUMENTS)),
-  phone: nullable(fc.constantFrom(...PHONES)),
-  accepts_marketing: nullable(fc.boolean()),
-  ...times,
-});
-
-const orderState = fc.record({
-  display_id: nullable(fc.constantFrom('#1', '#2', ...BODY_PARTS)),
-  sales_channel: nullable(fc.constantFrom('app', ...BODY_PARTS)),
-  notes: nullable(fc.constantFrom('', ...BODY_PARTS)),
-  status: fc.constantFrom(...ORDER_STATUSES),
-  order_type: fc.constantFrom(...ORDER_TYPES),
-  customer: nullable(
-    fc.record({
-      id: fc.constantFrom(...STREAM_IDS.customer),
-      name: nullable(fc.constantFrom(...NAMES, ...BODY_PARTS)),
-      phone: nullable(fc.constantFrom(...PHONES)),
-      document: nullable(fc.constantFrom(...DOCUMENTS)),
-    }),
-  ),
-  total: money,
-  delivery_fee: nullable(money),
-  scheduled_for: nullable(instant),
-  items: nullable(
-    fc.array(
-      fc.record({
-        product_id: fc.constant('p1'),
-        name: fc.constant('Pizza'),
-        quantity: fc.integer({ min: 1, max: 5 }),
-        unit_price: money,
-        total: money,
-      }),
-      { maxLength: 3 },
-    ),
-  ),
-  status_history: nullable(
-    fc.array(fc.record({ status: fc.constantFrom(...ORDER_STATUSES), at: instant }), {
-      maxLength: 2,
-    }),
-  ),
-  ...times,
-});
-
-const couponState = fc.record({
-  code: fc.constantFrom('BEMVINDO', 'FRETE'),
-  discount_type: fc.constantFrom('percentage', 'fixed', 'free_delivery'),
-  discount_value: money,
-  active: fc.boolean(),
-  starts_at: nullable(instant),
-  usage_limit: nullable(fc.nat({ max: 100 })),
-  ...times,
-});
-
-const reviewState = fc.record({
-  order_id: nullable(fc.constantFrom(...STREAM_IDS.order)),
-  customer_id: nullable(fc.constantFrom(...STREAM_IDS.customer)),
-  customer_name: nullable(fc.constantFrom(...NAMES)),
-  rating: fc.integer({ min: 1, max: 5 }),
-  comment: nullable(fc.constantFrom('Ótimo!', '')),
-  replied_at: nullable(instant),
-  created_at: instant,
-});
-
-const campaignState = fc.record({
-  name: fc.constantFrom('Volta às aulas', 'Natal'),
-  channel: fc.constantFrom('whatsapp', 'sms', 'email', 'push'),
-  status: fc.constantFrom('draft', 'scheduled', 'running', 'finished', 'cancelled'),
-  sent_count: nullable(fc.nat({ max: 100 })),
-  ...times,
-});
-const position = fc.integer({ min: 0, max: 2 });
-
-const categoryState = fc.record({
-  name: fc.constantFrom('Pizzas', 'Ápices', 'bebidas', 'Bebidas'),
-  position,
   active: fc.nat({ max: 3 }).map((n) => n > 0),
-  ...perhapsTimes,
-});
+};
+/** The values of other strings, by the titles of their types. */
+const STRINGS: Record<string, Values> = {
+  text: fc.constantFrom(TEXT, TEXT, TEXT, '', ...BODY_PARTS),
+  money: fc.integer({ min: 0, max: 99_999 }).map((cents) => (cents / 100).toFixed(2)),
+  'date-time': instant,
+};
 
-const productState = fc.record({
-  category_id: nullable(fc.constantFrom(...STREAM_IDS.category, 'nowhere')),
-  name: fc.constantFrom('Calabresa', 'Água', 'agua', 'Guaraná'),
-  price: money,
-  promotional_price: nullable(money),
-  active: fc.nat({ max: 3 }).map((n) => n > 0),
-  position,
-  ean: nullable(fc.constantFrom('789')),
-  serves: nullable(fc.integer({ min: 1, max: 4 })),
-  option_group_ids: nullable(
-    fc.uniqueArray(fc.constantFrom(...STREAM_IDS.option_group, 'missing'), { maxLength: 3 }),
-  ),
-  ...perhapsTimes,
-});
+function valuesOf(schema: TSchema, field = ''): Values {
+  const { title = '', enum: words, minimum = 0, maximum = 9 } = schema as Described;
+  if (Type.IsUnion(schema)) {
+    return fc.option(valuesOf(schema.anyOf[0] ?? Type.Null(), field), { nil: null, freq: 4 });
+  }
+  if (FIELDS[field] !== undefined) return FIELDS[field];
+  // Tokens of a blocked store are refused.
+  if (words !== undefined) return fc.constantFrom(...words.filter((word) => word !== 'blocked'));
+  if (Type.IsObject(schema)) {
+    const fields = Object.entries(schema.properties);
+    return fc.record(Object.fromEntries(fields.map(([name, one]) => [name, valuesOf(one, name)])), {
+      requiredKeys: fields.flatMap(([name, one]) => (Type.IsOptional(one) ? [] : [name])),
+    });
+  }
+  if (Type.IsArray(schema)) {
+    const selector = (entry: unknown) => (entry as { id?: string }).id ?? entry;
+    return fc.uniqueArray(valuesOf(schema.items), { maxLength: 3, selector });
+  }
+  if (Type.IsBoolean(schema)) return fc.boolean();
+  if (Type.IsInteger(schema))
+    return fc.integer({ min: minimum, max: Math.min(maximum, minimum + 4) });
+  return STRINGS[title] ?? fc.constant(valueOf(schema));
+}
 
-const optionGroupState = fc.record({
-  name: fc.constantFrom('Borda', 'borda', 'Ânimo'),
-  min: fc.nat({ max: 1 }),
-  max: fc.integer({ min: 1, max: 3 }),
-  price_method: nullable(fc.constantFrom('sum', 'max', 'average')),
-  options: fc.uniqueArray(
-    fc.record({
-      id: fc.constantFrom('a', 'b', 'c'),
-      name: fc.constantFrom('Catupiry', 'Cheddar'),
-      price: money,
-      active: nullable(fc.boolean()),
-      position: nullable(position),
-    }),
-    { maxLength: 3, selector: ({ id }) => id },
-  ),
-});
-
-const sequence = fc.integer({ min: 0, max: 12 });
-const storeId = fc.constantFrom(...STREAM_STORES);
-
-/**
- * Many events also carry the fields that no state above names. Of a few, all fields are those
- * of the complete state, so that questions find its texts in fields that a state above names.
- */
-function changes(entity: EntityName, state: fc.Arbitrary<object>): fc.Arbitrary<StreamEvent> {
+/** Changes of an entity, and some deletions. */
+function changes(entity: EntityName): fc.Arbitrary<StreamEvent> {
   return fc
     .record({
-      storeId,
+      storeId: fc.constantFrom(...STREAM_STORES),
       id: fc.constantFrom(...(entity === 'store' ? [null] : STREAM_IDS[entity])),
-      sequence,
-      state,
-      completeness: fc.constantFrom('none', 'none', 'rest', 'rest', 'all'),
-      time: instant,
-      deletes: fc.nat({ max: 5 }).map((n) => n === 0),
+      sequence: fc.integer({ min: 0, max: 12 }),
+      time: instant.map((text) => new Date(text)),
+      data: fc.option(valuesOf(entitySchemas[entity]), { freq: 5 }),
     })
-    .map(({ storeId: store, id, sequence: version, state, completeness, time, deletes }) => ({
+    .map(({ id, data, ...others }) => ({
+      ...others,
       entity,
-      storeId: store,
-      subject: id ?? store,
-      sequence: version,
-      time: new Date(time),
-      action: deletes ? ('deleted' as const) : ('changed' as const),
-      ...(deletes
-        ? {}
-        : {
-            data: {
-              ...(completeness === 'none' ? {} : COMPLETE_STATES[entity]),
-              ...(completeness === 'all' ? {} : state),
-            },
-          }),
+      subject: id ?? others.storeId,
+      ...(data === null ? { action: 'deleted' } : { data }),
     }));
 }
 
-const of = (weight: number, entity: EntityName, state: fc.Arbitrary<object>) => ({
-  weight,
-  arbitrary: changes(entity, state),
-});
-
 const event = fc.oneof(
-  of(1, 'store', storeState),
-  of(4, 'customer', customerState),
-  of(8, 'order', orderState),
-  of(2, 'coupon', couponState),
-  of(3, 'review', reviewState),
-  of(2, 'campaign', campaignState),
-  of(3, 'category', categoryState),
-  of(6, 'product', productState),
-  of(3, 'option_group', optionGroupState),
+  ...ENTITY_NAMES.map((entity) => ({
+    weight: 1 + STREAM_IDS[entity].length,
+    arbitrary: changes(entity),
+  })),
 );
 
 /** A stream with some repeated events. */

@@ -2,15 +2,14 @@
  * `npm run test:mutations`: plants each fault of the list in a copy of the sources, and prints
  * whether the tests find it.
  */
-import { execFile, execFileSync } from 'node:child_process';
-import { cp, mkdir, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises';
+import { cp, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { dirname, join } from 'node:path';
-import { promisify } from 'node:util';
+import { join, resolve } from 'node:path';
+import { run } from '#test/run.ts';
+import { succeeds } from '#test/succeeds.ts';
 import { type Mutation, MUTATIONS } from './mutations.ts';
 
 const [wanted = ''] = process.argv.slice(2);
-const root = process.cwd();
 const copy = await mkdtemp(join(tmpdir(), 'store-data-mutations-'));
 let missed = 0;
 try {
@@ -30,14 +29,9 @@ try {
 process.exitCode = missed === 0 ? 0 : 1;
 
 async function copySources(): Promise<void> {
-  const files = execFileSync('git', ['ls-files', '-z'], { encoding: 'utf8' })
-    .split('\0')
-    .filter(Boolean);
-  for (const file of files) {
-    await mkdir(dirname(join(copy, file)), { recursive: true });
-    await cp(join(root, file), join(copy, file));
-  }
-  await symlink(join(root, 'node_modules'), join(copy, 'node_modules'));
+  const files = await run('git', ['ls-files', '-z']);
+  for (const file of files.split('\0').filter(Boolean)) await cp(file, join(copy, file));
+  await symlink(resolve('node_modules'), join(copy, 'node_modules'));
 }
 
 /** @returns whether a test fails. */
@@ -56,16 +50,6 @@ async function plant({ file, replace, by, tests }: Mutation): Promise<boolean> {
 }
 
 async function fails(tests: readonly string[]): Promise<boolean> {
-  const run = promisify(execFile)(
-    'npx',
-    ['vitest', 'run', '--bail', '1', '--retry', '0', ...tests],
-    {
-      cwd: copy,
-      maxBuffer: 64 * 1_048_576,
-    },
-  );
-  return run.then(
-    () => false,
-    () => true,
-  );
+  const args = ['vitest', 'run', '--bail', '1', '--retry', '0', ...tests];
+  return !(await succeeds(run('npx', args, { cwd: copy })));
 }

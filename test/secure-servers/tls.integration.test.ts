@@ -12,7 +12,7 @@ import { createKafka, createTopics } from '#shared/kafka/client.ts';
 import { createLogger } from '#shared/logging.ts';
 import { createReaderClient, createWriterClient } from '#shared/mongodb.ts';
 import { createRedis } from '#shared/redis.ts';
-import { type Authority, makeClientFiles } from '#test/certificates.ts';
+import { type Authority, makeAuthority, writeFiles } from '#test/certificates.ts';
 import { useFolder } from '#test/folder.ts';
 import { useMade } from '#test/hooks.ts';
 import * as kafka from './kafka.ts';
@@ -21,9 +21,15 @@ import * as redis from './redis.ts';
 
 const folder = useFolder();
 let authority: Authority;
-let files: Awaited<ReturnType<typeof makeClientFiles>>['files'];
+/** The server's authority, another one, the client's certificate, and its password. */
+let files: Record<'ca' | 'otherCa' | 'cert' | 'key' | 'both' | 'password', string>;
 beforeAll(async () => {
-  ({ authority, files } = await makeClientFiles(folder, mongodb.PASSWORD));
+  authority = await makeAuthority('authority');
+  const { cert: otherCa } = await makeAuthority('other');
+  const { cert, key } = await authority.issue('client');
+  const both = `${cert}\n${key}`;
+  const password = `${mongodb.PASSWORD}\n`;
+  files = await writeFiles(folder, { ca: authority.cert, otherCa, cert, key, both, password });
 });
 
 const configOf = (env: Record<string, string>) =>

@@ -1,7 +1,7 @@
 /** Tenants with records of every kind, marked with a secret text. */
 import { ENTITY_NAMES, type EntityName } from '#shared/events/entities.ts';
 import { MINIMAL } from '#test/changes.ts';
-import type { TestChange } from '#test/query-service.ts';
+import type { TestChange } from '#test/events.ts';
 
 export interface Tenant {
   name: string;

@@ -9,7 +9,7 @@ import { KINDS } from '#query/records/kinds.ts';
 import { changesTopic } from '#shared/events/topics.ts';
 import { createLogger } from '#shared/logging.ts';
 import { DEAD_LETTERS } from '#shared/read-models/collections.ts';
-import { compareAnswers, publishKeys, takeTokens } from '#test/comparison.ts';
+import { compareAnswers } from '#test/comparison.ts';
 import { MINIMAL } from '#test/changes.ts';
 import { createInstallation, type Installation } from '#test/installation.ts';
 import { Model } from '#test/model.ts';
@@ -19,7 +19,8 @@ import { caughtUp, erased, readModels } from '#test/read-models.ts';
 import { judge, type Sent } from './shard-targeting.ts';
 import { withSmallErasures } from '#test/small-erasures.ts';
 import { withSmallTrees } from '#test/small-trees.ts';
-import { stream, type StreamEvent } from '#test/streams.ts';
+import { stream, STREAM_STORES, type StreamEvent } from '#test/streams.ts';
+import { fetchTokens, publishKeys } from '#test/tokens.ts';
 import { watchCommands, watchedAddress } from './watched-commands.ts';
 import { runCommand } from '../services/admin/run-command.ts';
 
@@ -141,19 +142,19 @@ describe('every command to MongoDB', () => {
   });
 
   async function driveStreams(): Promise<void> {
-    const { config, environment } = installation;
+    const { config } = installation;
     const [events = []] = fc.sample(stream, { seed: SEED, numRuns: 1 });
     const questions = fc.sample(question, { seed: SEED, numRuns: QUESTIONS });
     const model = new Model();
     for (const one of events) model.apply(one);
-    await publishKeys(installation, environment);
+    const keys = await publishKeys(installation, STREAM_STORES);
     await installation.publish(events);
     const projector = await startProjector(config, logger);
     stopping.push(() => projector.stop());
     running = await startApp(config);
     stopping.push(() => running.app.close());
     await caughtUp(installation);
-    tokens = await takeTokens(running.api, environment);
+    tokens = await fetchTokens(running.url, keys);
     await compareAnswers(model, running.api, tokens, questions);
   }
 

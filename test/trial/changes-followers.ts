@@ -7,11 +7,9 @@ import { pause } from '#shared/waiting.ts';
 import type { ApiClient } from '#test/api-client.ts';
 import { type Changes, Follower } from '#test/follower.ts';
 import type { Model } from '#test/model.ts';
-import { STREAM_STORES } from '#test/streams.ts';
-import { words } from '#test/words.ts';
+import { STREAM_IDS, STREAM_STORES } from '#test/streams.ts';
 
 const FEED = '/api/changes?records=whole&page_size=3';
-const KINDS = words('order customer review campaign coupon category product option-group');
 
 type Fields = Record<string, unknown>;
 
@@ -47,42 +45,35 @@ export function startFollowers(api: ApiClient, tokens: ReadonlyMap<string, strin
   };
 }
 
-/** The details answers, made only from a copy. */
-function answersFrom({ copy }: Follower): Record<string, Fields[]> {
-  const records = (kind: string) =>
-    [...copy].flatMap(([name, record]) => (name.startsWith(`${kind}/`) ? [record] : []));
-  const [groups, products] = [records('option-group'), records('product')];
-  const answers: Record<string, Fields[]> = {
-    ...Object.fromEntries(['store', ...KINDS].map((kind) => [kind, records(kind)])),
-    category: records('category').map((category) => ({
-      ...category,
-      product_count: products.filter(({ category_id }) => category_id === category['id']).length,
-    })),
-    product: products.map(({ option_group_ids: ids, ...product }) => ({
-      ...product,
-      option_groups: (ids as string[]).flatMap((id) =>
-        groups.filter((group) => group['id'] === id),
-      ),
-    })),
+/** The details answers, made only from a copy, by kind and id. */
+function answersFrom({ copy }: Follower): Fields {
+  const records = [...copy];
+  const answerTo = (name: string, record: Fields): Fields => {
+    if (name.startsWith('category/')) {
+      const products = records.filter(
+        ([other, { category_id }]) => other.startsWith('product/') && category_id === record['id'],
+      );
+      return { ...record, product_count: products.length };
+    }
+    if (!name.startsWith('product/')) return record;
+    const { option_group_ids: ids, ...product } = record;
+    const option_groups = (ids as string[]).flatMap((id) => copy.get(`option-group/${id}`) ?? []);
+    return { ...product, option_groups };
   };
-  for (const ofKind of Object.values(answers))
-    ofKind.sort((a, b) => (String(a['id']) < String(b['id']) ? -1 : 1));
-  return answers;
+  return Object.fromEntries(records.map(([name, record]) => [name, answerTo(name, record)]));
 }
 
 /** The same from the model. */
-function answersOf(model: Model, storeId: string): Record<string, Fields[]> {
-  const known = (entity: string, ids: string[]) =>
-    ids.flatMap((id): Fields[] => {
-      const record = model.record(entity, storeId, id);
-      return record === null ? [] : [record];
-    });
-  const answers = KINDS.map((kind): [string, Fields[]] => {
-    const entity = kind.replace('-', '_');
-    const { results } = model.list(entity, storeId, { page_size: 100 });
-    return [kind, known(entity, results.map(({ id }) => String(id)).toSorted())];
-  });
-  return { store: known('store', [storeId]), ...Object.fromEntries(answers) };
+function answersOf(model: Model, storeId: string): Fields {
+  const ids = Object.entries({ ...STREAM_IDS, store: [storeId] });
+  return Object.fromEntries(
+    ids.flatMap(([entity, ofEntity]) =>
+      ofEntity.flatMap((id) => {
+        const record = model.record(entity, storeId, id);
+        return record === null ? [] : [[`${entity.replace('_', '-')}/${id}`, record]];
+      }),
+    ),
+  );
 }
 
 /**

@@ -11,10 +11,7 @@ import type { Tally } from './tally.ts';
 
 const PROGRAM = new URL('projector.ts', import.meta.url).pathname;
 
-interface Fault {
-  weight: number;
-  value: { counted?: keyof Tally; cause: () => unknown };
-}
+type Fault = [weight: number, counted: keyof Tally | null, cause: () => unknown];
 
 /**
  * Starts two projectors.
@@ -53,23 +50,24 @@ export function startDisturbed(
       await wait(5_000);
       victim.kill('SIGCONT');
     };
-    const shedLoad = () => mongodb?.shedLoad(chance.number.int({ min: 50, max: 3_000 }));
     const faults: Fault[] = [
-      { weight: 3, value: { counted: 'kills', cause: () => victim.kill('SIGKILL') } },
-      { weight: 2, value: { counted: 'killsInTransactions', cause: killed } },
-      { weight: 3, value: { counted: 'freezes', cause: frozen } },
-      { weight: 3, value: { cause: () => undefined } },
+      [3, 'kills', () => victim.kill('SIGKILL')],
+      [2, 'killsInTransactions', killed],
+      [3, 'freezes', frozen],
+      [3, null, () => undefined],
     ];
-    const ofMongodb: Fault[] = [
-      { weight: 2, value: { counted: 'stepDowns', cause: () => mongodb?.stepDown() } },
-      { weight: 2, value: { counted: 'overloads', cause: shedLoad } },
-    ];
-    const fault = chance.helpers.weightedArrayElement([
-      ...faults,
-      ...(mongodb === null ? [] : ofMongodb),
-    ]);
-    if (fault.counted !== undefined) tally[fault.counted] += 1;
-    await fault.cause();
+    if (mongodb !== null) {
+      faults.push([2, 'stepDowns', mongodb.stepDown]);
+      faults.push([
+        2,
+        'overloads',
+        () => mongodb.shedLoad(chance.number.int({ min: 50, max: 3_000 })),
+      ]);
+    }
+    const weighted = faults.map((value) => ({ weight: value[0], value }));
+    const [, counted, act] = chance.helpers.weightedArrayElement(weighted);
+    if (counted !== null) tally[counted] += 1;
+    await act();
     await wait(3_000);
     restart();
   };

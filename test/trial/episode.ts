@@ -6,19 +6,21 @@
 import { deepStrictEqual } from 'node:assert/strict';
 import { setTimeout as sleep } from 'node:timers/promises';
 import fc from 'fast-check';
+import type { Kafka } from 'kafkajs';
 import { type Chance, chanceOf } from '#local/simulator/random.ts';
 import { changesTopic, encodeEvent } from '#shared/events/topics.ts';
 import { lettersIn } from '#shared/read-models/collections.ts';
 import { findGenerations } from '#shared/read-models/generation.ts';
-import { compareAnswers, publishKeys, takeTokens } from '#test/comparison.ts';
+import { compareAnswers } from '#test/comparison.ts';
 import { eventually } from '#test/eventually.ts';
 import { createInstallation, type Installation, type RawMessage } from '#test/installation.ts';
 import { Model } from '#test/model.ts';
-import { type RunningApp, startApp } from '#test/query-service.ts';
+import { startApp } from '#test/query-service.ts';
 import { question } from '#test/questions.ts';
 import { readLog } from '#test/read-log.ts';
 import { caughtUp, erased, readModels } from '#test/read-models.ts';
 import { stream, STREAM_IDS, STREAM_STORES, type StreamEvent } from '#test/streams.ts';
+import { fetchTokens, publishKeys } from '#test/tokens.ts';
 import { withAdmin } from '#test/topics.ts';
 import { runProcess } from '../services/admin/run-command.ts';
 import { startFollowers } from './changes-followers.ts';
@@ -46,13 +48,6 @@ export interface EpisodeOptions {
   mongodb: MongodbFaults | null;
 }
 
-/** The options of questions in a round. */
-interface Asked {
-  service: RunningApp;
-  tokens: ReadonlyMap<string, string>;
-  followers: ReturnType<typeof startFollowers>;
-}
-
 /** Runs one episode and adds to the tally. @throws at the first difference. */
 export async function playEpisode(options: EpisodeOptions, tally: Tally): Promise<void> {
   const installation = await createInstallation({
@@ -65,9 +60,8 @@ export async function playEpisode(options: EpisodeOptions, tally: Tally): Promis
     },
   });
   const projectors = startDisturbed(installation.env, tally, options.mongodb);
-  const episode = new Episode(options, tally, installation, projectors);
   try {
-    await episode.play();
+    await play(options, tally, installation, projectors);
   } catch (error) {
     options.say(projectors.lastLines());
     throw error;
@@ -77,111 +71,81 @@ export async function playEpisode(options: EpisodeOptions, tally: Tally): Promis
   }
 }
 
-class Episode {
-  readonly #options: EpisodeOptions;
-  readonly #tally: Tally;
-  readonly #installation: Installation;
-  readonly #topic: string;
-  readonly #projectors: ReturnType<typeof startDisturbed>;
-  readonly #model = new Model();
+async function play(
+  { seed, rounds, isOver }: EpisodeOptions,
+  tally: Tally,
+  installation: Installation,
+  projectors: ReturnType<typeof startDisturbed>,
+): Promise<void> {
+  const { environment, config, databases } = installation;
+  const topic = changesTopic(environment);
+  const model = new Model();
+  const allApplied = () => caughtUp(installation, environment, CAUGHT_UP_LIMIT_MS);
+  const keys = await publishKeys(installation, STREAM_STORES);
+  await allApplied();
+  await using service = await startApp({ ...config, logLevel: 'silent' });
+  const tokens = await fetchTokens(service.url, keys);
+  const followers = startFollowers(service.api, tokens);
 
-  constructor(
-    options: EpisodeOptions,
-    tally: Tally,
-    installation: Installation,
-    projectors: ReturnType<typeof startDisturbed>,
-  ) {
-    this.#options = options;
-    this.#tally = tally;
-    this.#installation = installation;
-    this.#topic = changesTopic(installation.environment);
-    this.#projectors = projectors;
-  }
-
-  async play(): Promise<void> {
-    const { environment, config } = this.#installation;
-    const { rounds, isOver } = this.#options;
-    await publishKeys(this.#installation, environment);
-    await this.#caughtUp();
-    await using service = await startApp({ ...config, logLevel: 'silent' });
-    const tokens = await takeTokens(service.api, environment);
-    const asked = { service, tokens, followers: startFollowers(service.api, tokens) };
-    // A busy machine runs at least one round, too.
-    for (let round = 0; round < rounds && (round === 0 || !isOver()); round += 1)
-      await this.#round(round, asked);
-    await this.#admin('verify --deep');
-    // No backlog is allowed: events of a store in two partitions could be applied out of order.
-    await this.#growTopic();
-    await this.#round(rounds, asked);
-    await this.#admin('verify');
-  }
-
-  #caughtUp(): Promise<void> {
-    return caughtUp(this.#installation, this.#installation.environment, CAUGHT_UP_LIMIT_MS);
-  }
-
-  async #round(round: number, { service, tokens, followers }: Asked): Promise<void> {
-    const { seed, rounds } = this.#options;
+  const playRound = async (round: number) => {
     const over = new AbortController();
-    const disturbing = this.#projectors.disturb(seed, round, over.signal);
+    const disturbing = projectors.disturb(seed, round, over.signal);
     const following = followers.followAlong(over.signal);
     try {
       // After that a store's history is in two partitions, whose order a rebuild does not keep.
-      const commands = round < rounds ? this.#operate(round) : null;
-      await Promise.race([Promise.all([this.#publish(round), commands]), failure(following)]);
+      const commands = round < rounds ? operate(round) : null;
+      await Promise.race([Promise.all([publish(round), commands]), failure(following)]);
     } finally {
       over.abort();
       await Promise.all([disturbing, following]);
     }
-    await this.#caughtUp();
+    await allApplied();
     const questions = fc.sample(question, { seed: seed * 31 + round, numRuns: QUESTIONS });
-    const compared = await compareAnswers(this.#model, service.api, tokens, questions);
+    const compared = await compareAnswers(model, service.api, tokens, questions);
     // The feed may deliver erased orders and reviews later, in pieces.
-    await erased(this.#installation, this.#installation.environment, CAUGHT_UP_LIMIT_MS);
-    this.#tally.copies += await followers.compare(this.#model);
-    await this.#compareDeadLetters();
-    this.#tally.answers += compared.answers;
-    this.#tally.found += compared.found;
-    this.#tally.rounds += 1;
-  }
+    await erased(installation, environment, CAUGHT_UP_LIMIT_MS);
+    tally.copies += await followers.compare(model);
+    await compareDeadLetters();
+    tally.answers += compared.answers;
+    tally.found += compared.found;
+    tally.rounds += 1;
+  };
 
   /** The messages of a round, in order; applies valid events to the model. */
-  #messages(round: number): RawMessage[] {
-    const { seed } = this.#options;
+  const messagesOf = (round: number): RawMessage[] => {
     const [events = []] = fc.sample(stream, { seed: seed * 37 + round, numRuns: 1 });
     const chance = chanceOf(seed, ['messages', round]);
     const wiped = chance.datatype.boolean(0.3) ? wipe(chance) : [];
     return [...events, ...wiped].flatMap((event) => {
       const moved = { ...event, sequence: event.sequence + round * VERSIONS_A_ROUND };
-      this.#model.apply(moved);
-      this.#tally.events += 1;
+      model.apply(moved);
+      tally.events += 1;
       const message = encodeEvent({ source: '/test', ...moved });
       if (!chance.datatype.boolean(0.05)) return [message];
-      this.#tally.poison += 1;
+      tally.poison += 1;
       const bad = poison(chance, event.storeId);
       return [{ ...bad, headers: { ...bad.headers, [POISON]: 'yes' } }, message];
     });
-  }
+  };
 
   /** Publishes in parts, so that faults meet slices of all sizes. */
-  async #publish(round: number): Promise<void> {
-    const messages = this.#messages(round);
-    const traffic = await openTraffic(this.#installation, this.#tally);
+  const publish = async (round: number) => {
+    const messages = messagesOf(round);
+    const traffic = await openTraffic(installation, tally);
     try {
       for (let turn = 0; messages.length > 0; turn += 1) {
-        const chance = chanceOf(this.#options.seed, ['piece', round, turn]);
+        const chance = chanceOf(seed, ['piece', round, turn]);
         await traffic.send(chance, messages.splice(0, chance.number.int({ min: 1, max: 80 })));
         await sleep(chance.number.int({ max: 800 }));
       }
     } finally {
       await traffic.close();
     }
-  }
+  };
 
   /** Rebuilds read models, or rolls back, during all other activity. */
-  async #operate(round: number): Promise<void> {
-    const { databases, environment } = this.#installation;
-    const command = chanceOf(this.#options.seed, ['command', round]).helpers.arrayElement([
+  const operate = async (round: number) => {
+    const command = chanceOf(seed, ['command', round]).helpers.arrayElement([
       'rebuild',
       'rebuild',
       'rollback',
@@ -191,54 +155,64 @@ class Episode {
     const known = await findGenerations(databases, environment);
     const kept = known.filter(({ state }) => state === 'kept');
     if (command === 'rebuild') {
-      for (const { number } of kept) await this.#admin(`generations drop ${number} --yes`);
-      await this.#admin('rebuild --share 100');
-      this.#tally.rebuilds += 1;
+      for (const { number } of kept) await admin(`generations drop ${number} --yes`);
+      await admin('rebuild --share 100');
+      tally.rebuilds += 1;
     } else if (command === 'rollback' && kept.length > 0) {
       // It catches up later: `caughtUp` waits for it.
-      await this.#admin('rollback --force');
-      this.#tally.rollbacks += 1;
+      await admin('rollback --force');
+      tally.rollbacks += 1;
     }
-  }
+  };
 
   /** The dead letters are of the poison in the log, which a source may have sent twice. */
-  async #compareDeadLetters(): Promise<void> {
+  const compareDeadLetters = async () => {
     const offsets = (of: readonly { offset: string | number }[]) =>
       of.map(({ offset }) => Number(offset)).toSorted((a, b) => a - b);
-    const log = await readLog(this.#installation, this.#topic);
-    const letters = lettersIn(await readModels(this.#installation));
+    const log = await readLog(installation, topic);
+    const letters = lettersIn(await readModels(installation));
     deepStrictEqual(
       offsets(await letters.find().toArray()),
       offsets(log.filter(({ headers = {} }) => POISON in headers)),
     );
-  }
-
-  async #growTopic(): Promise<void> {
-    const [topic, count] = [this.#topic, PARTITIONS + 3];
-    await withAdmin(this.#installation.kafka, async (admin) => {
-      await admin.createPartitions({ topicPartitions: [{ topic, count }] });
-      await eventually(`${topic} has ${count} partitions`, async () => {
-        const { topics } = await admin.fetchTopicMetadata({ topics: [topic] });
-        const partitions = topics[0]?.partitions ?? [];
-        return partitions.length === count && partitions.every(({ leader }) => leader >= 0);
-      });
-    });
-    this.#tally.topicsGrown += 1;
-  }
+  };
 
   /**
-   * Runs a command, and repeats it after a timeout like an operator, since processes are frozen and the machine is busy.
+   * Runs a command, and repeats it after a timeout like an operator, since processes are frozen and
+   * the machine is busy.
    * @throws with its output if it fails.
    */
-  async #admin(command: string, again = 3): Promise<void> {
-    const { code, stdout, stderr } = await runProcess(this.#installation.env, command, {
+  const admin = async (command: string, again = 3): Promise<void> => {
+    const { code, stdout, stderr } = await runProcess(installation.env, command, {
       program: new URL('store-data.ts', import.meta.url).pathname,
     });
     if (code === 0) return;
     if (again > 0 && stderr.includes('a server cannot be reached'))
-      return this.#admin(command, again - 1);
+      return admin(command, again - 1);
     throw new Error(`store-data ${command} ended with ${code}: ${stdout}${stderr}`);
-  }
+  };
+
+  // A busy machine runs at least one round, too.
+  for (let round = 0; round < rounds && (round === 0 || !isOver()); round += 1)
+    await playRound(round);
+  await admin('verify --deep');
+  // No backlog is allowed: events of a store in two partitions could be applied out of order.
+  await growTopic(installation.kafka, topic);
+  tally.topicsGrown += 1;
+  await playRound(rounds);
+  await admin('verify');
+}
+
+async function growTopic(kafka: Kafka, topic: string): Promise<void> {
+  const count = PARTITIONS + 3;
+  await withAdmin(kafka, async (admin) => {
+    await admin.createPartitions({ topicPartitions: [{ topic, count }] });
+    await eventually(`${topic} has ${count} partitions`, async () => {
+      const { topics } = await admin.fetchTopicMetadata({ topics: [topic] });
+      const partitions = topics[0]?.partitions ?? [];
+      return partitions.length === count && partitions.every(({ leader }) => leader >= 0);
+    });
+  });
 }
 
 /** Rejects if a background activity rejects. */

@@ -4,20 +4,13 @@ import { CHECKPOINTS } from '#shared/read-models/collections.ts';
 import { eventually } from '#test/eventually.ts';
 import { type Installation } from '#test/installation.ts';
 import { caughtUp, readModels } from '#test/read-models.ts';
+import { times } from '#test/times.ts';
 import { type Bench, grouped, numberOption, secondsOption, table } from '../frame.ts';
 import type { BenchContext } from '../context.ts';
 import { serviceProgram } from '../service.ts';
-import { fetchTokens, publishKeys } from '../query/tokens.ts';
+import { fetchTokens, publishKeys } from '#test/tokens.ts';
 import { say } from '../say.ts';
-import {
-  type Ages,
-  agesInWords,
-  agesOf,
-  holdBack,
-  liveStores,
-  publishSteadily,
-  visit,
-} from './stream.ts';
+import { type Ages, agesOf, holdBack, type LiveStore, publishSteadily, visit } from './stream.ts';
 
 interface FreshnessOptions {
   rate: number;
@@ -28,7 +21,7 @@ interface FreshnessOptions {
 
 const PARTITIONS = 6;
 /** The last partition gets the backlog, and no stream. */
-const LATE = { storeId: 'late', partition: PARTITIONS - 1 };
+const LATE: LiveStore = { storeId: 'late', partition: PARTITIONS - 1, waiting: new Map() };
 const WARM_UP_SECONDS = 3;
 const SEEN_LIMIT_MS = 60_000;
 const TARGET_MS = 250;
@@ -38,15 +31,17 @@ async function run(
   options: FreshnessOptions,
 ): Promise<string> {
   const { rate, seconds, backlog, every } = options;
-  const stores = liveStores(PARTITIONS - 1);
+  const stores = times(PARTITIONS - 1, (partition): LiveStore => {
+    return { storeId: `live-${partition}`, partition, waiting: new Map() };
+  });
   const keys = await publishKeys(
     installation,
     stores.map(({ storeId }) => storeId),
   );
-  await start(await serviceProgram('projector'));
+  await start(serviceProgram('projector'));
   await publishSteadily(installation, stores, { rate, seconds: WARM_UP_SECONDS });
   await caughtUp(installation);
-  const { url } = await start(await serviceProgram('query'));
+  const { url } = await start(serviceProgram('query'));
   const tokens = await fetchTokens(url, keys);
 
   const measure = async (
@@ -55,6 +50,7 @@ async function run(
   ) => {
     for (const { waiting } of stores) waiting.clear();
     const visits = stores.map((store) => visit(url, tokens.get(store.storeId) ?? '', store, every));
+    let ages: number[][] = [];
     try {
       await Promise.all([
         publishSteadily(installation, stores, { rate, seconds: length }),
@@ -63,17 +59,17 @@ async function run(
       const allSeen = () => stores.every(({ waiting }) => waiting.size === 0);
       await eventually('the API shows every order', allSeen, SEEN_LIMIT_MS);
     } finally {
-      await Promise.all(visits.map(({ stop }) => stop()));
+      ages = await Promise.all(visits.map((stop) => stop()));
     }
-    return agesOf(visits.flatMap(({ ages }) => ages));
+    return agesOf(ages.flat());
   };
   await measure(WARM_UP_SECONDS);
   const calm = await measure(seconds);
-  say(`calm: ${agesInWords(calm)}`);
+  say(`calm: ${JSON.stringify(calm)}`);
   const letGo = await holdBack(installation, LATE, backlog);
   say(`${backlog} events held back`);
   const late = await measure(seconds, letGo);
-  say(`with the backlog: ${agesInWords(late)}`);
+  say(`with the backlog: ${JSON.stringify(late)}`);
   const applied = await appliedOf(installation);
   const row = (name: string, { events, p50_ms: p50, p99_ms: p99, max_ms: max }: Ages) => [
     name,

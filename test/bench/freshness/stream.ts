@@ -2,8 +2,10 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { encodeEvent, changesTopic } from '#shared/events/topics.ts';
 import type { Installation, RawMessage } from '#test/installation.ts';
+import { times } from '#test/times.ts';
 import { percentile } from '../median.ts';
 import { orderState } from '../projector/topic.ts';
+import { pick } from '../query/stores.ts';
 
 const STEP_MS = 10;
 
@@ -17,37 +19,11 @@ export interface LiveStore {
   waiting: Map<string, number>;
 }
 
-/** Makes stores for the first partitions. */
-export function liveStores(number: number): LiveStore[] {
-  return Array.from({ length: number }, (_, partition) => {
-    return { storeId: `live-${partition}`, partition, waiting: new Map<string, number>() };
-  });
-}
-
 export interface Ages {
   events: number;
   p50_ms: number;
   p99_ms: number;
   max_ms: number;
-}
-
-export function agesOf(ages: readonly number[]): Ages {
-  const at = (share: number) => percentile(ages, share);
-  return { events: ages.length, p50_ms: at(0.5), p99_ms: at(0.99), max_ms: at(1) };
-}
-
-/** The ages of records that a client sees for the first time. */
-export function agesSeen({ waiting }: LiveStore, results: readonly { id: string }[]): number[] {
-  const now = Date.now();
-  return results.flatMap(({ id }) => {
-    const time = waiting.get(id);
-    waiting.delete(id);
-    return time === undefined ? [] : [now - time];
-  });
-}
-
-export function agesInWords({ p50_ms, p99_ms, max_ms }: Ages): string {
-  return `p50 ${p50_ms} ms, p99 ${p99_ms} ms, slowest ${max_ms} ms`;
 }
 
 let made = 0;
@@ -66,8 +42,7 @@ export async function publishSteadily(
     const due = Math.min(rate * seconds, Math.ceil(((performance.now() - began) * rate) / 1_000));
     const messages: RawMessage[] = [];
     for (; published < due; published += 1) {
-      const store = stores[published % stores.length];
-      if (store !== undefined) messages.push(newOrder(store));
+      messages.push(newOrder(pick(stores, published)));
     }
     if (messages.length > 0) sending.push(send(topic, messages));
     await sleep(STEP_MS);
@@ -76,7 +51,7 @@ export async function publishSteadily(
 }
 
 /** Makes a new order of the store, for which measurements wait. */
-export function newOrder({ storeId, partition, waiting }: LiveStore): RawMessage {
+function newOrder({ storeId, partition, waiting }: LiveStore): RawMessage {
   made += 1;
   const subject = `live${made}`;
   const time = new Date();
@@ -93,7 +68,7 @@ const TRANSACTION_MS = 300_000;
 /** Publishes new orders of a store in an open transaction. @returns a function that commits it. */
 export async function holdBack(
   { kafka, environment }: Installation,
-  store: { storeId: string; partition: number },
+  store: LiveStore,
   events: number,
 ): Promise<() => Promise<void>> {
   const producer = kafka.producer({
@@ -105,17 +80,7 @@ export async function holdBack(
   await producer.connect();
   const transaction = await producer.transaction();
   for (let from = 0; from < events; from += CHUNK) {
-    const messages = Array.from({ length: Math.min(CHUNK, events - from) }, (_, index) => ({
-      ...encodeEvent({
-        entity: 'order',
-        storeId: store.storeId,
-        subject: `late${from + index}`,
-        sequence: 1,
-        data: orderState(from + index, 1),
-        source: '/bench',
-      }),
-      partition: store.partition,
-    }));
+    const messages = times(Math.min(CHUNK, events - from), () => newOrder(store));
     await transaction.send({ topic: changesTopic(environment), messages });
   }
   return async () => {
@@ -129,14 +94,18 @@ const PAGE_SIZE = 50;
 const MISSED_MS = 500;
 const MOST_PAGES = 20;
 
-export interface Visiting {
-  /** Milliseconds from each order's `time` to the answer that showed it. */
-  ages: number[];
-  stop: () => Promise<void>;
-}
-
-/** @param everyMs the pause between an answer and the next request. */
-export function visit(url: string, token: string, store: LiveStore, everyMs: number): Visiting {
+/**
+ * Reads a store's newest orders again and again.
+ * @param everyMs the pause between an answer and the next request.
+ * @returns a function that stops, and returns the milliseconds from each order's `time` to the
+ * answer that showed it.
+ */
+export function visit(
+  url: string,
+  token: string,
+  { waiting }: LiveStore,
+  everyMs: number,
+): () => Promise<number[]> {
   const ages: number[] = [];
   const stopping = new AbortController();
   /** @returns the number of new orders on a page. */
@@ -146,11 +115,13 @@ export function visit(url: string, token: string, store: LiveStore, everyMs: num
     });
     if (response.status !== 200) throw new Error(`the order list was answered ${response.status}`);
     const { results } = (await response.json()) as { results: { id: string }[] };
-    const seen = agesSeen(store, results);
-    ages.push(...seen);
+    const now = Date.now();
+    const seen = results.flatMap(({ id }) => waiting.get(id) ?? []);
+    for (const { id } of results) waiting.delete(id);
+    ages.push(...seen.map((time) => now - time));
     return seen.length;
   };
-  const misses = () => Date.now() - (store.waiting.values().next().value ?? Infinity) > MISSED_MS;
+  const misses = () => Date.now() - (waiting.values().next().value ?? Infinity) > MISSED_MS;
   const running = (async () => {
     while (!stopping.signal.aborted) {
       for (let page = 1; page <= MOST_PAGES; page += 1) {
@@ -160,11 +131,14 @@ export function visit(url: string, token: string, store: LiveStore, everyMs: num
     }
   })();
   running.catch(() => undefined);
-  return {
-    ages,
-    stop: async () => {
-      stopping.abort();
-      await running;
-    },
+  return async () => {
+    stopping.abort();
+    await running;
+    return ages;
   };
+}
+
+export function agesOf(ages: readonly number[]): Ages {
+  const at = (share: number) => percentile(ages, share);
+  return { events: ages.length, p50_ms: at(0.5), p99_ms: at(0.99), max_ms: at(1) };
 }

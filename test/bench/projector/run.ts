@@ -11,7 +11,7 @@ import type { BenchContext } from '../context.ts';
 import { median } from '../median.ts';
 import { cpuSeconds, peakMebibytes, pidOfMongodb } from '../process-figures.ts';
 import { say } from '../say.ts';
-import { serviceProgram, startService } from '../service.ts';
+import { serviceProgram } from '../service.ts';
 import { PARTITIONS, publishOrders } from './topic.ts';
 
 interface ProjectorOptions {
@@ -54,21 +54,16 @@ async function run(context: BenchContext, options: ProjectorOptions): Promise<st
 
 /** Runs the projector as in production, with a new database and group, over the whole topic. */
 async function measure(
-  { installation, folder, guard }: BenchContext,
+  { installation, start }: BenchContext,
   round: number,
   { orders, versions }: ProjectorOptions,
 ): Promise<Round> {
-  const { mongodb, environment, config, env } = installation;
+  const { mongodb, environment, config } = installation;
   // Flushes writes of the previous round.
   await mongodb.db().admin().command({ fsync: 1 });
   const prefix = `${config.namePrefix}_o${round}`;
-  const program = { ...(await serviceProgram('projector')), name: prefix };
-  const { pid, stop } = await startService({
-    ...program,
-    env: { ...env, NAME_PREFIX: prefix },
-    folder,
-    guard,
-  });
+  const program = { ...serviceProgram('projector'), name: prefix };
+  const { pid, stop } = await start(program, { NAME_PREFIX: prefix });
   const databases = new Databases(prefix, mongodb);
   const database = async () => (await findLiveGeneration(databases, environment))?.db;
   const mongod = await pidOfMongodb(mongodb);

@@ -14,7 +14,7 @@ import { type RunningService, serviceProgram } from '../service.ts';
 import { usualWayDatabase } from '../usual-way/documents.ts';
 import { type MixedRow, mixedRows } from './mix.ts';
 import { setUp, type Setup } from './setup.ts';
-import { mixedStores, orderRecord, storeOf, type StoreSize } from './stores.ts';
+import { mixedStores, orderRecord, pick, storeOf, type StoreSize } from './stores.ts';
 
 interface QueryOptions extends InTurnOptions {
   records: number;
@@ -38,7 +38,7 @@ async function run(context: BenchContext, options: QueryOptions): Promise<string
   const { installation, cleanup } = context;
   for (const row of wanted) await compareAnswers(row, setup);
   say('both sides answer the same');
-  await context.start(await serviceProgram('projector'));
+  await context.start(serviceProgram('projector'));
   const mongod = await pidOfMongodb(installation.mongodb);
 
   const load = startLoad(cleanup);
@@ -104,15 +104,13 @@ async function compareAnswers(
 ): Promise<void> {
   for (const { storeId, path } of requests.slice(0, COMPARED)) {
     const authorization = `Bearer ${tokens.get(storeId) ?? ''}`;
-    const [ours = '', usualWay = ''] = await Promise.all(
+    const [ours, usualWay] = await Promise.all(
       [sides.ours, sides.usualWay].map(async ({ url }) => {
-        const answer = await fetch(`${url}${path}`, {
-          headers: { authorization, ...ENCODING },
-        });
-        return answer.text();
+        const answer = await fetch(url + path, { headers: { authorization, ...ENCODING } });
+        return answer.json();
       }),
     );
-    assert.deepEqual(JSON.parse(ours), JSON.parse(usualWay), `${name}, ${storeId} ${path}`);
+    assert.deepEqual(ours, usualWay, `${name}, ${storeId} ${path}`);
   }
 }
 
@@ -126,11 +124,7 @@ function writeOrders(
   let written = Promise.resolve();
   const write = async () => {
     sequence += 1;
-    const { storeId, orders, customers } = stores[sequence % stores.length] ?? {
-      storeId: '',
-      orders: 1,
-      customers: 1,
-    };
+    const { storeId, orders, customers } = pick(stores, sequence);
     const { id, state } = orderRecord(sequence % orders, customers);
     const now = new Date();
     const data = { ...state, updated_at: now.toISOString() };

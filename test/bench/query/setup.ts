@@ -2,7 +2,6 @@
  * The set-up of query benchmarks: filled stores on both sides, the two services, and a token for
  * each store.
  */
-import { fileURLToPath } from 'node:url';
 import type { Installation } from '#test/installation.ts';
 import { caughtUp } from '#test/read-models.ts';
 import type { BenchContext } from '../context.ts';
@@ -10,7 +9,7 @@ import { progressOf, say } from '../say.ts';
 import { type RunningService, serviceProgram } from '../service.ts';
 import { fillDocuments, usualWayDatabase } from '../usual-way/documents.ts';
 import { type BenchStore, chunksOf, type StoreRecord } from './stores.ts';
-import { fetchTokens, publishKeys } from './tokens.ts';
+import { fetchTokens, publishKeys } from '#test/tokens.ts';
 
 export interface Setup {
   sides: { ours: RunningService; usualWay: RunningService };
@@ -25,14 +24,14 @@ export async function setUp(context: BenchContext, stores: readonly BenchStore[]
   );
   await fillStores(context, stores);
   const sides = {
-    ours: await context.start(await serviceProgram('query')),
-    usualWay: await context.start({ name: 'usual-way', file: USUAL_WAY }),
+    ours: await context.start(serviceProgram('query')),
+    usualWay: await context.start(USUAL_WAY),
   };
   return { sides, tokens: await fetchTokens(sides.ours.url, keys) };
 }
 
-const USUAL_WAY = fileURLToPath(new URL('../usual-way/main.ts', import.meta.url));
-
+const { pathname } = new URL('../usual-way/main.ts', import.meta.url);
+const USUAL_WAY = { name: 'usual-way', words: ['node', pathname] };
 const CHUNK = 2_000;
 /** The limit for millions of records. */
 const APPLY_LIMIT_MS = 60 * 60_000;
@@ -50,7 +49,7 @@ async function fillStores(
     let done = 0;
     return (more: number) => tell((done += more));
   };
-  const projector = await start(await serviceProgram('projector'));
+  const projector = await start(serviceProgram('projector'));
   try {
     const published = counted('published');
     for (const { storeId, records } of stores)

@@ -1,7 +1,7 @@
 /** The usual documents, indexes and local times, in a separate database. */
 import type { Db, Document, IndexDescription, MongoClient } from 'mongodb';
 import { COLLECTIONS } from '#shared/read-models/collections.ts';
-import { alphanumericOf, digitsOf, foldName } from '#shared/read-models/search-texts.ts';
+import { digitsOf, foldName } from '#shared/read-models/search-texts.ts';
 import { DEFAULT_OFFSET, offsetMilliseconds } from '#shared/read-models/local-time.ts';
 import { type BenchStore, chunksOf, type StoreRecord } from '../query/stores.ts';
 
@@ -28,7 +28,7 @@ const INDEXES: Record<string, IndexDescription['key'][]> = {
     { store_id: 1, category_position: 1, position: 1, name: 1, _id: 1 },
     { store_id: 1, category_id: 1, category_position: 1, position: 1, name: 1, _id: 1 },
   ],
-  [COLLECTIONS.option_group]: [{ store_id: 1, name_key: 1, _id: 1 }],
+  [COLLECTIONS.option_group]: [{ store_id: 1 }],
 };
 
 /** Documents per insert. */
@@ -77,25 +77,17 @@ function documentOf(
   };
 }
 
-function derived(record: StoreRecord, positions: ReadonlyMap<string, number>): object {
-  if (record.entity === 'customer') {
-    const { name, document, phone } = record.state;
+function derived({ entity, state }: StoreRecord, positions: ReadonlyMap<string, number>): object {
+  if (entity === 'customer') {
     return {
-      name_key: foldName(name),
-      document_digits: digitsOf(document ?? ''),
-      document_key: alphanumericOf(document ?? ''),
-      phone_digits: digitsOf(phone ?? ''),
+      name_key: foldName(state.name),
+      document_digits: digitsOf(state.document ?? ''),
+      phone_digits: digitsOf(state.phone ?? ''),
     };
   }
-  if (record.entity === 'order') {
-    return {
-      item_count: (record.state.items ?? []).reduce((sum, { quantity }) => sum + quantity, 0),
-    };
-  }
-  if (record.entity === 'product') {
-    return { category_position: positions.get(record.state.category_id ?? '') };
-  }
-  return record.entity === 'option_group' ? { name_key: foldName(record.state.name) } : {};
+  if (entity === 'order')
+    return { item_count: state.items?.reduce((sum, { quantity }) => sum + quantity, 0) };
+  return entity === 'product' ? { category_position: positions.get(state.category_id ?? '') } : {};
 }
 
 const DATE_FIELD = /^(?:at|scheduled_for|.+_at)$/;
@@ -119,18 +111,12 @@ export function usualWayDatabase(client: MongoClient, prefix: string): Db {
 /** The milliseconds by which a store's local time is ahead of UTC. */
 export type Shift = number;
 
-interface StoreOffset {
-  _id: string;
-  timezone_offset: string;
-}
-
 /** Finds the shift of a store once: stores hardly move, so that a usual service would cache it. */
 export function shifts(db: Db): (storeId: string) => Promise<Shift> {
   const known = new Map<string, Promise<Shift>>();
   const lookUp = async (storeId: string) => {
-    const _id = `${storeId}/${storeId}`;
-    const store = await db.collection<StoreOffset>(COLLECTIONS.store).findOne({ _id });
-    return offsetMilliseconds(store?.timezone_offset ?? DEFAULT_OFFSET);
+    const store = await db.collection(COLLECTIONS.store).findOne({ store_id: storeId });
+    return offsetMilliseconds(store?.['timezone_offset'] ?? DEFAULT_OFFSET);
   };
   return (storeId) => {
     const found = known.get(storeId) ?? lookUp(storeId);
@@ -139,11 +125,11 @@ export function shifts(db: Db): (storeId: string) => Promise<Shift> {
   };
 }
 
-/** Replaces dates of a decoded document by local times. */
-export function localize(document: Document, fields: readonly string[], shift: Shift): Document {
-  for (const field of fields) {
-    const value: unknown = document[field];
+/** Replaces dates of a decoded document by local times, also inside of its objects. */
+export function localize(document: Document, shift: Shift): Document {
+  for (const [field, value] of Object.entries<unknown>(document)) {
     if (value instanceof Date) document[field] = localTime(value, shift);
+    else if (typeof value === 'object' && value !== null) localize(value, shift);
   }
   return document;
 }

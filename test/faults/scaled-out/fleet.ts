@@ -7,7 +7,7 @@ import { eventually } from '#test/eventually.ts';
 import { startRedisCluster } from '#test/redis-cluster.ts';
 import { killAll, listening, type ServiceProcess, startService } from '#test/service-process.ts';
 import { times } from '#test/times.ts';
-import { fetchToken, publishKeys, type PublishedKey } from '../../bench/query/tokens.ts';
+import { fetchToken, publishKeys, type PublishedKey } from '#test/tokens.ts';
 import { runJson } from '../../services/admin/run-command.ts';
 import { type Backend, startHaproxy } from '../servers/haproxy.ts';
 import { startKafkaCluster } from '../servers/kafka-cluster.ts';

@@ -5,7 +5,7 @@
 import { describeError } from '#shared/errors.ts';
 import { pause } from '#shared/waiting.ts';
 import { eventually } from '#test/eventually.ts';
-import { fetchToken, type PublishedKey } from '../../bench/query/tokens.ts';
+import { fetchToken, type PublishedKey } from '#test/tokens.ts';
 
 export interface GivenKey extends PublishedKey {
   token: string;

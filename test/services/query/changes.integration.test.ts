@@ -8,7 +8,7 @@ import { times } from '#test/times.ts';
 import { gone } from '#test/changes.ts';
 import type { ErrorAnswer } from '#test/api-client.ts';
 import type { Changes } from '#test/follower.ts';
-import type { TestChange } from '#test/query-service.ts';
+import type { TestChange } from '#test/events.ts';
 import { words } from '#test/words.ts';
 
 const KINDS = words('store order customer review campaign coupon category product option-group');

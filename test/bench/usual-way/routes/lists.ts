@@ -22,19 +22,24 @@ interface List {
   path: string;
   collection: string;
   record: { properties: Record<string, unknown> };
-  dates: readonly string[];
   sort: Record<string, 1 | -1>;
   filter?: (query: Query, shift: Shift) => Document;
 }
 
 const NEWEST_FIRST = { created_at: -1, _id: 1 } as const;
+const ORDERS = {
+  path: '/api/order/list',
+  collection: COLLECTIONS.order,
+  record: schemas.order,
+  sort: NEWEST_FIRST,
+  filter: orders,
+};
 
 const LISTS: readonly List[] = [
   {
     path: '/api/customer/list',
     collection: COLLECTIONS.customer,
     record: schemas.customer,
-    dates: ['created_at', 'updated_at'],
     sort: { name_key: 1, _id: 1 },
     filter: ({ search }) => (search === undefined ? {} : searched(search)),
   },
@@ -42,24 +47,13 @@ const LISTS: readonly List[] = [
     path: '/api/review/list',
     collection: COLLECTIONS.review,
     record: schemas.review,
-    dates: ['created_at'],
     sort: NEWEST_FIRST,
     filter: ({ rating }) => (rating === undefined ? {} : { rating: { $in: rating } }),
   },
+  ORDERS,
   {
-    path: '/api/order/list',
-    collection: COLLECTIONS.order,
-    record: schemas.order,
-    dates: ['scheduled_for', 'created_at', 'updated_at'],
-    sort: NEWEST_FIRST,
-    filter: orders,
-  },
-  {
+    ...ORDERS,
     path: '/api/customer/order-list/',
-    collection: COLLECTIONS.order,
-    record: schemas.order,
-    dates: ['scheduled_for', 'created_at', 'updated_at'],
-    sort: NEWEST_FIRST,
     filter: (query, shift) => ({
       'customer.id': query.customer_id ?? { $ne: null },
       ...orders(query, shift),
@@ -69,7 +63,6 @@ const LISTS: readonly List[] = [
     path: '/api/product/list',
     collection: COLLECTIONS.product,
     record: schemas.product,
-    dates: ['updated_at'],
     sort: { category_position: 1, position: 1, name: 1, _id: 1 },
   },
 ];
@@ -122,7 +115,7 @@ export function addLists(
   db: Db,
   shiftOf: (storeId: string) => Promise<Shift>,
 ): void {
-  for (const { path, collection, record, dates, sort, filter } of LISTS) {
+  for (const { path, collection, record, sort, filter } of LISTS) {
     const projection = {
       _id: 0,
       ...Object.fromEntries(Object.keys(record.properties).map((name) => [name, 1])),
@@ -149,7 +142,7 @@ export function addLists(
           count,
           page,
           page_size: pageSize,
-          results: results.map((document) => localize(document, dates, shift)),
+          results: results.map((document) => localize(document, shift)),
         };
       },
     );

@@ -46,7 +46,7 @@ function compose(
   for (const category of filled) {
     category['products'] = ofCategory.get(category['id']);
     for (const product of category['products']) {
-      localize(product, ['updated_at'], shift);
+      localize(product, shift);
       product['option_groups'] = product['option_group_ids'].flatMap(
         (id: string) => groupsById.get(id) ?? [],
       );

@@ -13,7 +13,7 @@ import { useQueryService } from '#test/hooks.ts';
 import { eventually } from '#test/eventually.ts';
 import { type Installation } from '#test/installation.ts';
 import { startSilentProjector } from '#test/projectors.ts';
-import type { TestChange } from '#test/query-service.ts';
+import type { TestChange } from '#test/events.ts';
 import { caughtUp, erased, readModels, stampOf } from '#test/read-models.ts';
 import { withSmallErasures } from '#test/small-erasures.ts';
 import { withSmallTrees } from '#test/small-trees.ts';

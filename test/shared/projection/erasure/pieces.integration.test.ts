@@ -19,7 +19,7 @@ import { epochsIn } from '#shared/read-models/feed-epochs.ts';
 import { aCustomer, anOrder, gone } from '#test/changes.ts';
 import { useInstallation } from '#test/hooks.ts';
 import { emptyReadModels, stampOf } from '#test/read-models.ts';
-import type { TestChange } from '#test/query-service.ts';
+import type { TestChange } from '#test/events.ts';
 import { applyEvents, findErased, inTransaction } from '#test/slices.ts';
 import { withSmallErasures } from '#test/small-erasures.ts';
 import { times } from '#test/times.ts';

@@ -15,7 +15,7 @@ import { withSmallTrees } from '#test/small-trees.ts';
 import { applyChanges } from '#shared/projection/pipeline/apply.ts';
 import { TreeCache } from '#shared/projection/rank-tree/loaded-tree.ts';
 import { repairStore, verifyStore } from '#shared/projection/verify/store.ts';
-import type { TestChange } from '#test/query-service.ts';
+import type { TestChange } from '#test/events.ts';
 import { applyEvents, findErased, inTransaction, sliceOf } from '#test/slices.ts';
 
 describe('rank trees', () => {
