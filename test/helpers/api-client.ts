@@ -126,9 +126,16 @@ function checked(
   return answer;
 }
 
-/** Asserts what the rules demand of every answer beyond the document. */
+/**
+ * Asserts what the rules demand of every answer, in words of their own where the document has them
+ * from the service.
+ */
 function checkRules({ status, headers, json }: Answer, target: string, about: string): void {
   const path = target.split('?', 1)[0] ?? '';
+  const isToken = path === TOKEN_PATH;
+  const isData = path.startsWith('/api/') && !isToken;
+  const matches = (name: string, pattern: RegExp) =>
+    assert.match(headers.get(name) ?? '', pattern, about);
   if (status !== 304 && json !== undefined) {
     assert.equal(headers.get('content-type'), 'application/json; charset=utf-8', about);
   }
@@ -136,19 +143,28 @@ function checkRules({ status, headers, json }: Answer, target: string, about: st
     const { code, detail, error = code, error_description = detail } = json as ErrorAnswer;
     assert.notEqual(detail, '', about);
     assert.deepEqual([error, error_description], [code, detail], about);
-    if (path !== TOKEN_PATH) assert.equal(code, CODES[status], about);
+    if (!isToken) assert.equal(code, CODES[status], about);
   }
+  const bearer = /^Bearer realm="store-data", error="invalid_token", error_description="[^"\\]+"$/;
+  if (status === 401) matches('www-authenticate', isToken ? /^Basic realm="store-data"$/ : bearer);
+  if (status === 429 || status === 503) matches('retry-after', /^[1-9][0-9]*$/);
   const quota = headers.get('ratelimit');
   assert.equal(headers.get('ratelimit-policy') === null, quota === null, about);
-  if (quota !== null) assert.match(quota, /;t=[1-9]\d*$/, about);
+  if (isData && [304, 403, 422, 429].includes(status)) assert.notEqual(quota, null, about);
+  if (quota !== null) {
+    matches('ratelimit', /^"store";r=\d+;t=[1-9]\d*$/);
+    matches('ratelimit-policy', /^"store";q=\d+;w=\d+$/);
+  }
   // A held request was counted before it was refused.
   if (status === 401 && !/[?&]wait=/.test(target)) assert.equal(quota, null, about);
   // Refusals too, also those that the document leaves open.
-  const cacheControl = headers.get('cache-control');
-  if (path === TOKEN_PATH) assert.equal(cacheControl, 'no-store', about);
-  if (path.startsWith('/api/') && path.endsWith('/changes')) {
+  if (isToken) matches('cache-control', /^no-store$/);
+  if (isData && path.endsWith('/changes')) {
     assert.equal(headers.get('etag'), null, about);
-    assert.equal(cacheControl, 'private, no-store', about);
+    matches('cache-control', /^private, no-store$/);
+  } else if (isData && (status === 200 || status === 304)) {
+    matches('etag', /^W\/"[^"]+"$/);
+    matches('cache-control', /^private, no-cache$/);
   }
 }
 

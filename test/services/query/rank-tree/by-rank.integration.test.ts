@@ -3,12 +3,12 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { COLLECTIONS, RANK_NODES, STAMPS } from '#shared/read-models/collections.ts';
 import type { RankNode } from '#shared/read-models/rank-tree/nodes.ts';
 import { anOrder, gone } from '#test/changes.ts';
+import type { TestChange } from '#test/events.ts';
 import { useQueryService } from '#test/hooks.ts';
 import { eventually } from '#test/eventually.ts';
 import { profiled } from '#test/profiled.ts';
 import { type ListQuery, Model } from '#test/model.ts';
 import { answerTo, type Question, target } from '#test/questions.ts';
-import type { TestChange } from '#test/query-service.ts';
 import { withSmallTrees } from '#test/small-trees.ts';
 
 const MANY = 1_200;
