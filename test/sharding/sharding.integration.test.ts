@@ -20,7 +20,7 @@ import { judge, type Sent } from './shard-targeting.ts';
 import { withSmallErasures } from '#test/small-erasures.ts';
 import { withSmallTrees } from '#test/small-trees.ts';
 import { stream, STREAM_STORES, type StreamEvent } from '#test/streams.ts';
-import { fetchTokens, publishKeys } from '#test/tokens.ts';
+import { fetchTokens, type PublishedKey, publishKeys } from '#test/tokens.ts';
 import { watchCommands, watchedAddress } from './watched-commands.ts';
 import { runCommand } from '../services/admin/run-command.ts';
 
@@ -81,6 +81,7 @@ const TO_EVERY_SHARD: Record<string, string> = {
 describe('every command to MongoDB', () => {
   let installation: Installation;
   let running: RunningApp;
+  let keys: PublishedKey[];
   let tokens: Map<string, string>;
   const stopping: (() => unknown)[] = [];
   const watched: Sent[] = [];
@@ -147,7 +148,7 @@ describe('every command to MongoDB', () => {
     const questions = fc.sample(question, { seed: SEED, numRuns: QUESTIONS });
     const model = new Model();
     for (const one of events) model.apply(one);
-    const keys = await publishKeys(installation, STREAM_STORES);
+    keys = await publishKeys(installation, STREAM_STORES);
     await installation.publish(events);
     const projector = await startProjector(config, logger);
     stopping.push(() => projector.stop());
@@ -226,7 +227,7 @@ describe('every command to MongoDB', () => {
     const ofStore = ['-s', 's1', '-e', environment];
     await command('keys', 'create', ...ofStore, '--scopes', 'order');
     await command('keys', 'list');
-    await command('keys', 'revoke', `${environment}-__proto__`);
+    await command('keys', 'revoke', keys.at(-1)?.clientId ?? '');
     await command('quota', 'set', ...ofStore, '--requests', '1000');
     await command('sessions', 'list', ...ofStore);
     await command('audit');
