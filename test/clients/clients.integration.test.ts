@@ -9,6 +9,7 @@ import { useQueryService } from '#test/hooks.ts';
 import { TOKEN_PATH } from '#test/api-client.ts';
 import { type NpmClient, runNpmClient } from './npm.ts';
 import {
+  FETCH_LIMIT_MS,
   prepared,
   prepareGo,
   prepareJava,
@@ -18,9 +19,6 @@ import {
   settled,
 } from './programs.ts';
 import { IMPORTED, KEYS, type Result, type Task } from './task.ts';
-
-/** A download over a slow connection takes up to this long. */
-const FETCH_LIMIT_MS = 240_000;
 
 const service = useQueryService();
 let task: Task;

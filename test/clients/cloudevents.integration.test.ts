@@ -10,6 +10,7 @@ import { rejectionOf } from '#test/events.ts';
 import { sentByJavaScript } from './cloudevents/npm.ts';
 import type { Sent } from './cloudevents/sent.ts';
 import {
+  FETCH_LIMIT_MS,
   prepared,
   prepareGo,
   prepareJava,
@@ -18,9 +19,6 @@ import {
   runProgram,
   settled,
 } from './programs.ts';
-
-/** Downloading and compiling take up to this long over a slow connection. */
-const FETCH_LIMIT_MS = 240_000;
 
 const folderOf = (name: string) => join(import.meta.dirname, 'cloudevents', name);
 

@@ -9,6 +9,9 @@ import { type JavaPackages, javaWith } from '#test/java-packages.ts';
 import { installPythonPackages } from '#test/python-packages.ts';
 import { run } from '#test/run.ts';
 
+/** Downloading and compiling take up to this long over a slow connection. */
+export const FETCH_LIMIT_MS = 240_000;
+
 /** The command of a program that prints JSON. */
 export interface Program {
   file: string;

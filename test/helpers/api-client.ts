@@ -65,6 +65,11 @@ const CODES: Record<number, string> = {
   503: 'environment_unavailable',
 };
 
+/** The fields of a list, of an error, and of one of the token endpoint: exactly these, in this order. */
+const ENVELOPE = ['count', 'page', 'page_size', 'results'];
+const ERROR = ['code', 'detail'];
+const TOKEN_ERROR = ['error', 'error_description', ...ERROR];
+
 /** Makes a client of the service at a URL. */
 export function createApiClient(url: string): ApiClient {
   const call: ApiClient['call'] = async (path, { method = 'GET', headers = {}, body } = {}) => {
@@ -97,6 +102,7 @@ export function createApiClient(url: string): ApiClient {
     async list(path, token) {
       const answer = await get(path, token);
       assert.equal(answer.status, 200, `${path}: ${answer.text}`);
+      assert.deepEqual(Object.keys(answer.json as object), ENVELOPE);
       return answer.json as ListBody;
     },
     async token(clientId, secret, form) {
@@ -136,11 +142,13 @@ function checkRules({ status, headers, json }: Answer, target: string, about: st
   const isData = path.startsWith('/api/') && !isToken;
   const matches = (name: string, pattern: RegExp) =>
     assert.match(headers.get(name) ?? '', pattern, about);
+  matches('x-request-id', /^[A-Za-z0-9._-]{1,128}$/);
   if (status !== 304 && json !== undefined) {
     assert.equal(headers.get('content-type'), 'application/json; charset=utf-8', about);
   }
   if (status >= 400 && json !== undefined && path !== '/health') {
     const { code, detail, error = code, error_description = detail } = json as ErrorAnswer;
+    assert.deepEqual(Object.keys(json as object), isToken ? TOKEN_ERROR : ERROR, about);
     assert.notEqual(detail, '', about);
     assert.deepEqual([error, error_description], [code, detail], about);
     if (!isToken) assert.equal(code, CODES[status], about);
@@ -159,10 +167,12 @@ function checkRules({ status, headers, json }: Answer, target: string, about: st
   if (status === 401 && !/[?&]wait=/.test(target)) assert.equal(quota, null, about);
   // Refusals too, also those that the document leaves open.
   if (isToken) matches('cache-control', /^no-store$/);
+  const isRead = isData && (status === 200 || status === 304);
+  if (isRead) matches('vary', /accept-encoding/);
   if (isData && path.endsWith('/changes')) {
     assert.equal(headers.get('etag'), null, about);
     matches('cache-control', /^private, no-store$/);
-  } else if (isData && (status === 200 || status === 304)) {
+  } else if (isRead) {
     matches('etag', /^W\/"[^"]+"$/);
     matches('cache-control', /^private, no-cache$/);
   }

@@ -354,7 +354,7 @@ describe('a run with all kinds of activity', () => {
       ...SPELLINGS,
     ];
     const found = forbidden.filter((what) => text.includes(what));
-    // What is before it tells where it was logged.
+    // The text before each shows which line has it.
     const told = found.map((what) => text.slice(0, text.indexOf(what)).slice(-300));
     expect(told).toEqual([]);
   });

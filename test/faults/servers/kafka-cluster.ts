@@ -131,7 +131,10 @@ async function startOnce(
           (await partitionsOf(topic)).every(({ isr, replicas }) => isr.length === replicas.length),
         READY_MS,
       ),
-    /** Makes a topic anew. @param replicas the brokers of each partition; one must be in sync. */
+    /**
+     * Deletes a topic and creates it again; a write needs one copy in sync.
+     * @param replicas the brokers that hold each partition.
+     */
     async placeTopic(topic: string, replicas: number[][], settings: Record<string, string> = {}) {
       await admin.deleteTopics({ topics: [topic] });
       const isGone = async () => !(await admin.listTopics()).includes(topic);

@@ -5,7 +5,7 @@ import { expectRefused, runCommand } from './run-command.ts';
 import { readConnection } from '#admin/servers.ts';
 import { useFolder } from '#test/folder.ts';
 
-/** The file of a running stack, as far as commands read it. */
+/** What commands read in the file of a running stack. */
 const STACK = JSON.stringify({
   kafka_brokers: ['127.0.0.1:2'],
   mongodb_uri: 'mongodb://127.0.0.1:3',

@@ -83,7 +83,7 @@ it('a projector publishes to the reachable masters, and to the other one once it
   );
 });
 
-/** Reconciles with the masters that `all` tells, while a test runs. */
+/** Runs a reconciler until the test ends. @param all returns the masters of Redis. */
 function reconciling(all: RedisMasters['all'], log = pino({ level: 'silent' })) {
   const { config, databases } = installation;
   const metrics = createMetrics();
