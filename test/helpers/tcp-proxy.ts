@@ -1,8 +1,9 @@
 /**
  * A TCP proxy that freezes or cuts connections, to simulate a hanging or dead server for one test.
  */
+import { randomInt } from 'node:crypto';
 import { once } from 'node:events';
-import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
+import { connect, createServer, type Socket } from 'node:net';
 
 export interface TcpProxy extends AsyncDisposable {
   port: number;
@@ -67,8 +68,7 @@ export async function startTcpProxy(first: { host: string; port: number }): Prom
     for (const socket of stranded) socket.destroy();
     await closed;
   };
-  await listen(0);
-  const { port } = server.address() as AddressInfo;
+  const port = await listenBelowEphemeral(listen);
   return {
     port,
     cut,
@@ -102,4 +102,20 @@ export async function startTcpProxy(first: { host: string; port: number }): Prom
     close: cut,
     [Symbol.asyncDispose]: cut,
   };
+}
+
+/**
+ * Listens on a port that the system gives to nobody by itself, so that it is still free when a
+ * proxy that was cut listens again.
+ */
+async function listenBelowEphemeral(listen: (port: number) => Promise<unknown>): Promise<number> {
+  for (;;) {
+    const port = randomInt(10_000, 32_768);
+    try {
+      await listen(port);
+      return port;
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== 'EADDRINUSE') throw error;
+    }
+  }
 }

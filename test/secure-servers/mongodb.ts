@@ -6,7 +6,7 @@ import { locateMongod, REPLICA_SET } from '#local/stack/mongodb/mongodb.ts';
 import { freePorts } from '#local/stack/program.ts';
 import { type Authority, writeFiles } from '#test/certificates.ts';
 import { makeHome } from '../faults/servers/home.ts';
-import { makeServer } from '../faults/servers/server.ts';
+import { makeServer, onFreePorts, startAll } from '../faults/servers/server.ts';
 
 export const USER = 'projector';
 export const PASSWORD = 'p@ss:w/ord%';
@@ -56,17 +56,25 @@ export async function startSecureMongod(
   return started;
 }
 
-/**
- * Starts members without a replica set configuration.
- * @param authentication whether clients need credentials.
- */
-export async function startUninitiatedMongods(
+interface MemberOptions {
+  /** Whether clients need credentials. */
+  authentication?: boolean;
+  ports?: number[] | undefined;
+}
+
+/** Starts members without a replica set configuration; all of them answer. */
+export function startUninitiatedMongods(
   authority: Authority,
   size: 1 | 3,
-  {
-    authentication = true,
-    ports: given,
-  }: { authentication?: boolean; ports?: number[] | undefined } = {},
+  options: MemberOptions = {},
+) {
+  return onFreePorts(() => startOnce(authority, size, options));
+}
+
+async function startOnce(
+  authority: Authority,
+  size: 1 | 3,
+  { authentication = true, ports: given }: MemberOptions,
 ) {
   const home = await makeHome();
   const issued = await authority.issue('mongod');
@@ -104,7 +112,11 @@ export async function startUninitiatedMongods(
     await home.close();
   };
   try {
-    await Promise.all(servers.map((server) => server.start()));
+    const answers = (port: number) =>
+      onServer(port, files['ca.pem'], async (client) => {
+        await client.db('admin').command({ ping: 1 });
+      });
+    await startAll(servers, () => Promise.all(ports.map(answers)));
   } catch (error) {
     await close();
     throw error;

@@ -114,7 +114,7 @@ describe.each(OUTAGES)('MongoDB %s', (_how, fail) => {
 });
 
 it('with a frozen MongoDB queued requests wait at most 1.8 times as long as the first', async () => {
-  await using patient = await behindProxies({ MONGODB_READ_TIMEOUT_MS: '1500' });
+  await using patient = await behindProxies({ MONGODB_READ_TIMEOUT_MS: '4000' });
   mongodbProxy.freeze();
   const began = performance.now();
   const waits = await Promise.all(
