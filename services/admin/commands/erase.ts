@@ -41,7 +41,7 @@ import { audited } from '../audit.ts';
 import { toMessage } from '../dead-letters/messages.ts';
 import { storeCommand } from '../options.ts';
 import { askFor, checkCanAsk, printFacts } from '../output.ts';
-import { type Environment, openServers, type Servers } from '../servers.ts';
+import { type Environment, openEnvironment, type Servers } from '../servers.ts';
 import { withTransactionKill } from '../transaction.ts';
 import type { Redis } from 'ioredis';
 import type { Db, Filter } from 'mongodb';
@@ -52,14 +52,13 @@ export const eraseCommand = () =>
     .option('-y, --yes', 'do not ask')
     .action(async (store_id, flags) => {
       checkCanAsk(flags, 'erase a store for good');
-      await using servers = await openServers();
-      const environment = servers.environmentOf(flags);
+      await using environment = await openEnvironment(flags);
       const store = { environment: environment.name, store_id };
       await remarkUnknownStore(environment, store_id);
       const question = `Erase all that is stored of ${store_id} in ${environment.name} for good?`;
       await askFor(flags, question, 'nothing was erased');
       const about = { action: 'stores.erase', ...store, details: {} } as const;
-      const generations = await audited(servers, about, async () => {
+      const generations = await audited(environment.servers, about, async () => {
         const result = await eraseStore(environment, store);
         const documents = result.reduce((sum, one) => sum + totalOf(one.documents), 0);
         return { result, details: { documents, generations: result.length } };

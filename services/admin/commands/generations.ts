@@ -7,7 +7,7 @@ import { lagOf, sumOfLags } from '#shared/kafka/positions.ts';
 import { readPositions } from '#shared/projection/slice/checkpoint.ts';
 import { pointersIn } from '#shared/read-models/generation.ts';
 import { remarkOtherErasures } from '../access/log.ts';
-import { type Environment, openServers } from '../servers.ts';
+import { type Environment, openEnvironment, openServers } from '../servers.ts';
 import { compareWithLive, describeComparison, unacceptable } from '../generations/compare.ts';
 import {
   dropGeneration,
@@ -51,8 +51,7 @@ export const rebuildCommand = () =>
     .option('--wait', 'compare, and leave making it live to "generations flip"')
     .addOption(acceptOption('make it live in spite of differences'))
     .action(async (flags) => {
-      await using servers = await openServers();
-      const environment = servers.environmentOf(flags);
+      await using environment = await openEnvironment(flags);
       const { name } = environment;
       await remarkOtherErasures(environment, [environment.topic]);
       const signal = stopSignal();
@@ -155,8 +154,7 @@ export const flipCommand = () =>
     .addOption(oneEnvironmentOption())
     .addOption(acceptOption('in spite of differences'))
     .action(async (given, flags) => {
-      await using servers = await openServers();
-      const environment = servers.environmentOf(flags);
+      await using environment = await openEnvironment(flags);
       const { name } = environment;
       const built = building(await environment.generations())?.number;
       const number = given ?? built;
@@ -195,10 +193,10 @@ export const rollbackCommand = () =>
     .addOption(oneEnvironmentOption())
     .option('--force', 'even if it lacks messages, which it applies later')
     .action(async (flags) => {
-      await using servers = await openServers();
-      const environment = servers.environmentOf(flags);
+      await using environment = await openEnvironment(flags);
       const { name } = environment;
-      const { previous } = (await pointersIn(await servers.control()).findOne({ _id: name })) ?? {};
+      const { previous } =
+        (await pointersIn(await environment.servers.control()).findOne({ _id: name })) ?? {};
       if (previous === undefined) throw notFound(`${name} has no generation to go back to`);
       await flipAndPrint(environment, previous, flags.force ? null : ROLLBACK_MS);
     });
@@ -210,8 +208,7 @@ export const dropCommand = () =>
     .option('-y, --yes', 'do not ask')
     .action(async (number, flags) => {
       checkCanAsk(flags, 'drop a generation for good');
-      await using servers = await openServers();
-      const environment = servers.environmentOf(flags);
+      await using environment = await openEnvironment(flags);
       const what = `generation ${number} of ${environment.name}`;
       await askFor(
         flags,

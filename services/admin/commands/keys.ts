@@ -37,7 +37,7 @@ import {
   WrongUsage,
 } from '../options.ts';
 import { printFacts, printRows, remark, formatAge, isJson } from '../output.ts';
-import { openServers, type Servers } from '../servers.ts';
+import { openEnvironment, openServers, type Servers } from '../servers.ts';
 import { Option } from '@commander-js/extra-typings';
 import type { Filter } from 'mongodb';
 import { readFile } from 'node:fs/promises';
@@ -242,9 +242,8 @@ export const createCommand = () =>
     .addOption(waitOption())
     .action(async (flags) => {
       const imported = await importedSecret(flags);
-      await using servers = await openServers();
-      const chosen = servers.environmentOf(flags);
-      const { name: environment } = chosen;
+      await using chosen = await openEnvironment(flags);
+      const { servers, name: environment } = chosen;
       const { store: store_id, scopes } = flags;
       const clientId = flags.clientId ?? newClientId();
       const secret = imported ?? newClientSecret();

@@ -6,7 +6,7 @@ import { BSON } from 'mongodb';
 import { createSigningKeys } from '#shared/access/signing-key-set.ts';
 import { accessTopic, changesTopic } from '#shared/events/topics.ts';
 import { type Admin, checkTopics, createTopics } from '#shared/kafka/client.ts';
-import { demandAddress, openServers } from '../servers.ts';
+import { openServers } from '../servers.ts';
 import { command, wholeNumber, WrongUsage } from '../options.ts';
 import { printResult, remark } from '../output.ts';
 import { commandText, planSharding, sendAll } from '../prepare/sharding.ts';
@@ -41,7 +41,7 @@ export const prepareCommand = () =>
         const json = { commands: BSON.EJSON.serialize(missing) };
         return printResult(json, missing.map(commandText).join('\n'));
       }
-      demandAddress('MONGODB_URI', config.mongodb.uri);
+      servers.demand('MONGODB_URI');
       const replicaSet = await initiateReplicaSet(config);
       const changes = config.environments.map(changesTopic);
       const access = config.environments.map(accessTopic);

@@ -33,7 +33,7 @@ import {
   type RecordVersion,
   type StoredSequences,
 } from '../publish/publish-stream.ts';
-import { type Environment, openServers, type Servers } from '../servers.ts';
+import { type Environment, openEnvironment, type Servers } from '../servers.ts';
 import type { Db } from 'mongodb';
 import { once } from 'node:events';
 import { createReadStream } from 'node:fs';
@@ -51,8 +51,8 @@ export const publishCommand = () =>
     .option('--check', 'send nothing: name all mistakes and unknown fields')
     .action(async (file, flags) => {
       if (flags.check) return check(file);
-      await using servers = await openServers();
-      await run(servers.environmentOf(flags), file);
+      await using environment = await openEnvironment(flags);
+      await run(environment, file);
     });
 
 /** Reports all mistakes and ignored fields of each line, without a server. */

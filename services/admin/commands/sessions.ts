@@ -10,7 +10,7 @@ import { nodeFor } from '#shared/redis-masters.ts';
 import { withTimeLimit } from '#shared/waiting.ts';
 import { UNTIL_REDIS_IS_BACK } from '../access/change.ts';
 import { audited, messageOf } from '../audit.ts';
-import { openServers, type Servers } from '../servers.ts';
+import { openEnvironment, openServers, type Servers } from '../servers.ts';
 import { scanPrefix } from './erase.ts';
 import {
   clientId as readClientId,
@@ -30,8 +30,8 @@ export const listCommand = () =>
     .option('-c, --client <id>', 'only those of a key', readClientId)
     .addOption(limitOption(100))
     .action(async (flags) => {
-      await using servers = await openServers();
-      const { name: environment } = servers.environmentOf(flags);
+      await using chosen = await openEnvironment(flags);
+      const { servers, name: environment } = chosen;
       const { limit, client } = flags;
       const own = redisKeys(servers.config.namePrefix, environment, flags.store).session('');
       // All sessions of a store are on one node.

@@ -12,7 +12,7 @@ import { COLLECTIONS, type StoreDocument } from '#shared/read-models/collections
 import { changeAccess, remarkUnknownStore, storeSubject } from '../access/change.ts';
 import { command, environmentOption, limitOption, storeCommand, waitOption } from '../options.ts';
 import { markFailed, printFacts, printRows, remark } from '../output.ts';
-import { type Environment, openServers } from '../servers.ts';
+import { type Environment, openEnvironment, openServers } from '../servers.ts';
 import { inWords, toJson as quotaToJson } from './quota.ts';
 import { once } from 'node:events';
 
@@ -37,8 +37,7 @@ export const listCommand = () =>
 export const showCommand = () =>
   storeCommand('show', 'Show the access to a store, and the number of its records').action(
     async (store_id, flags) => {
-      await using servers = await openServers();
-      const environment = servers.environmentOf(flags);
+      await using environment = await openEnvironment(flags);
       const [found] = await storesOf(environment, { store_id }, 1);
       if (found === undefined) throw noStore(store_id, environment);
       const counts = await countsOf(environment, store_id);
@@ -138,9 +137,8 @@ export const statusCommands = () =>
     storeCommand(name, description)
       .addOption(waitOption())
       .action(async (store_id, flags) => {
-        await using servers = await openServers();
-        const chosen = servers.environmentOf(flags);
-        const { name: environment } = chosen;
+        await using chosen = await openEnvironment(flags);
+        const { servers, name: environment } = chosen;
         // Blocking does not wait for this.
         const remarking = remarkUnknownStore(chosen, store_id);
         const collections = await servers.access();
@@ -169,8 +167,7 @@ export const statusCommands = () =>
 export const exportCommand = () =>
   storeCommand('export', 'Print the events of a store as NDJSON, from the log').action(
     async (storeId, flags) => {
-      await using servers = await openServers();
-      const environment = servers.environmentOf(flags);
+      await using environment = await openEnvironment(flags);
       const { events, rejected, unreadable } = await exportEvents(environment, storeId);
       // A store may be known by its keys or its blocking alone.
       if (
