@@ -151,7 +151,7 @@ export const auditCommand = () =>
       const rows = newest.map((began) => toJson(began, endOf(began)));
       printRows(rows, [
         'at',
-        ['ACTOR', 'actor'],
+        'actor',
         'action',
         ['ABOUT', aboutInWords],
         ['OUTCOME', ({ outcome, result }) => outcomeInWords(outcome, result)],

@@ -63,13 +63,7 @@ export const listCommand = () =>
       const rows = found.map((key) => toJson(key, last));
       const lastToken = ({ last_token_at: at }: (typeof rows)[number]) =>
         at && `${formatAge(at)} ago`;
-      const columns = [
-        'client_id',
-        'store_id',
-        'environment',
-        'status',
-        ['SCOPES', 'scopes'],
-      ] as const;
+      const columns = ['client_id', 'store_id', 'environment', 'status', 'scopes'] as const;
       printRows(rows, [...columns, ['LAST TOKEN', lastToken]], flags.limit);
     });
 

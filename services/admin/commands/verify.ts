@@ -117,7 +117,7 @@ function show({ found, stores, repaired, deep }: Result): void {
   const table = tableOf(differences, [
     'environment',
     'store',
-    ['WHAT', 'what'],
+    'what',
     ['STORED', ({ stored }) => shortened(stored, MAX_SHOWN)],
     ['EXPECTED', ({ counted }) => shortened(counted, MAX_SHOWN)],
   ]);
