@@ -39,6 +39,7 @@ type Compose<S> = (before: S | null) => S;
 
 export interface Changed<S> {
   state: S;
+  sequence: number;
   changed: boolean;
 }
 
@@ -77,20 +78,21 @@ export async function changeAccess<S extends object, R extends AccessRecord>(
   const known =
     record === null ? {} : { environment: record.environment, store_id: record.store_id };
   const about = { ...known, ...given };
-  return audited(servers, { action, details, ...about }, async () => {
+  const change = async () => {
     // A subject without a record and an environment does not exist: `compose` throws.
     const topic = accessTopic(about.environment ?? '');
-    const { written, sequence, ...result } = await writeChange(
-      servers,
-      topic,
-      subject,
-      compose,
-      waitMs,
-    );
+    const { written, ...result } = await writeChange(servers, topic, subject, compose, waitMs);
     if (written !== null) await complete(servers, subject.name, written, result.state);
-    const shown = subject.audited(result.state);
-    return { result, details: { ...shown, sequence, changed: result.changed, live: true } };
-  });
+    return result;
+  };
+  return audited(
+    servers,
+    { action, details, ...about },
+    change,
+    ({ state, sequence, changed }) => ({
+      details: { ...subject.audited(state), sequence, changed, live: true },
+    }),
+  );
 }
 
 async function writeChange<S extends object, R extends AccessRecord>(
@@ -99,7 +101,7 @@ async function writeChange<S extends object, R extends AccessRecord>(
   { name, read, stateOf, givesRights, atTheLast, write }: Subject<S, R>,
   compose: Compose<S>,
   waitMs: number,
-): Promise<Changed<S> & { written: R | null; sequence: number }> {
+): Promise<Changed<S> & { written: R | null }> {
   const control = await servers.control();
   let isLogApplied = false;
   for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt += 1) {

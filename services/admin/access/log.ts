@@ -67,10 +67,12 @@ async function inEach<C extends Record<string, number>>(
   for (const environment of servers.environmentsOf(flags)) {
     const { name } = environment;
     await remarkOtherErasures(environment, judgedTopics(environment));
-    const counts = await audited(servers, { action, environment: name, details: {} }, async () => {
-      const result = await work(environment);
-      return { result, details: result };
-    });
+    const counts = await audited(
+      servers,
+      { action, environment: name, details: {} },
+      () => work(environment),
+      (details) => ({ details }),
+    );
     done.push({ environment: name, ...counts });
   }
   return done;

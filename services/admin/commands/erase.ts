@@ -58,11 +58,15 @@ export const eraseCommand = () =>
       const question = `Erase all that is stored of ${store_id} in ${environment.name} for good?`;
       await askFor(flags, question, 'nothing was erased');
       const about = { action: 'stores.erase', ...store, details: {} } as const;
-      const generations = await audited(environment.servers, about, async () => {
-        const result = await eraseStore(environment, store);
-        const documents = result.reduce((sum, one) => sum + totalOf(one.documents), 0);
-        return { result, details: { documents, generations: result.length } };
-      });
+      const generations = await audited(
+        environment.servers,
+        about,
+        () => eraseStore(environment, store),
+        (removed) => {
+          const documents = removed.reduce((sum, one) => sum + totalOf(one.documents), 0);
+          return { details: { documents, generations: removed.length } };
+        },
+      );
       const documents = generations.flatMap(({ generation, documents: counts }) =>
         Object.entries(counts).map(([name, count]) => [`g${generation} ${name}`, count]),
       );

@@ -72,16 +72,17 @@ export const revokeCommand = () =>
       if (Number(expires_at) <= Date.now()) remark('note: the token has expired already');
       const about = { environment, store_id, client_id, session_id };
       const work = { action: 'sessions.revoke', ...about, details: {} } as const;
-      const { was_live, revoked_before } = await audited(servers, work, async () => {
-        const wasLive = await isLiveNow(servers, session);
-        const { revokedSessions } = await servers.access();
-        const noted = await noteRevocation(revokedSessions, session, expires_at);
-        const result = {
-          was_live: (await endNow(servers, session)) || wasLive,
-          revoked_before: noted,
-        };
-        return { result, details: result };
-      });
+      const { was_live, revoked_before } = await audited(
+        servers,
+        work,
+        async () => {
+          const wasLive = await isLiveNow(servers, session);
+          const { revokedSessions } = await servers.access();
+          const revoked_before = await noteRevocation(revokedSessions, session, expires_at);
+          return { was_live: (await endNow(servers, session)) || wasLive, revoked_before };
+        },
+        (details) => ({ details }),
+      );
       if (was_live === false && !revoked_before && Number(expires_at) > Date.now()) {
         markFailed();
         remark(
