@@ -110,20 +110,16 @@ async function writeChange<S extends object, R extends AccessRecord>(
     const state = compose(before);
     if (isDeepStrictEqual(before, state))
       return { state, sequence: last, changed: false, written: record };
-    if (givesRights(before, state)) {
-      if (last === LAST_SEQUENCE) {
-        throw commandInvalid(`${name} has the last possible sequence: it can only be ${atTheLast}`);
-      }
-      if (!isLogApplied) {
-        await servers.redis();
-        await awaitAppliedLog(servers, name, topic, waitMs);
-        isLogApplied = true;
-        attempt -= 1;
-        continue;
-      }
+    const isGiven = givesRights(before, state);
+    if (last === LAST_SEQUENCE && (isGiven || atTheLast === NO_CHANGE)) {
+      throw commandInvalid(`${name} has the last possible sequence: it ${atTheLast}`);
     }
-    if (last === LAST_SEQUENCE && atTheLast === '') {
-      throw commandInvalid(`${name} has the last possible sequence: it stays as it is`);
+    if (isGiven && !isLogApplied) {
+      await servers.redis();
+      await awaitAppliedLog(servers, name, topic, waitMs);
+      isLogApplied = true;
+      attempt -= 1;
+      continue;
     }
     const sequence = Math.min(last + 1, LAST_SEQUENCE);
     const written = await withTransactionKill(control, topic, () => write(sequence, state)).catch(
@@ -228,7 +224,7 @@ interface Subject<S, R extends AccessRecord> {
   /** `null` without a record. */
   stateOf: (record: R | null) => { state: S | null; sequence: number };
   givesRights: (from: S | null, to: S) => boolean;
-  /** For messages: the changes that are possible at the last sequence; empty if none is. */
+  /** For messages: the changes that are possible at the last sequence. */
   atTheLast: string;
   /**
    * Writes a state to MongoDB, marked for the log; `null` when that has the same or a newer
@@ -239,6 +235,7 @@ interface Subject<S, R extends AccessRecord> {
   audited: (state: S) => AuditDetails;
 }
 
+const NO_CHANGE = 'stays as it is';
 const MARKED = { event_pending: true } as const;
 
 export function keySubject(
@@ -254,7 +251,7 @@ export function keySubject(
       ((to.status === 'active' && from?.status !== 'active') ||
         to.scopes.some((scope) => from?.scopes.includes(scope) !== true) ||
         to.secret_hashes.some((hash) => from?.secret_hashes.includes(hash) !== true)),
-    atTheLast: 'narrowed, deactivated or revoked',
+    atTheLast: 'can only be narrowed, deactivated or revoked',
     write: (sequence, { environment, store_id: storeId, status, ...state }) => {
       const scopes = SCOPES.filter((scope) => state.scopes.includes(scope));
       const { secret_hashes: secretHashes, secret_expires_at: secretExpiry = {} } = state;
@@ -286,7 +283,7 @@ export function storeSubject(
       state: store === null ? null : { status: store.access_status },
     }),
     givesRights: (from, to) => to.status === 'active' && from?.status !== 'active',
-    atTheLast: 'blocked',
+    atTheLast: 'can only be blocked',
     write: (sequence, { status }) =>
       applyStoreStatus(stores, environment, { storeId, sequence, status }, 'access', MARKED),
     audited: ({ status }) => ({ status }),
@@ -308,7 +305,7 @@ export function quotaSubject(
     }),
     // A quota limits requests, and gives no right.
     givesRights: () => false,
-    atTheLast: '',
+    atTheLast: NO_CHANGE,
     write: (sequence, { quota }) =>
       applyQuota(collections.stores, environment, { storeId, sequence, quota }, MARKED),
     audited: () => ({}),
