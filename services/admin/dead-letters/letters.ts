@@ -169,7 +169,6 @@ export async function withoutErasedLetters<L extends Letter>(
 ): Promise<L[]> {
   const customers = letters.flatMap((letter) => letter.customers ?? []);
   const upTo = await erasurePositions(db, session, customers);
-  if (upTo.size === 0) return [...letters];
   return letters.map((letter) => {
     const { customers: named = [], positions = {} } = letter;
     const gone = named.filter((customer) => {
