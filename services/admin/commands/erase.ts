@@ -117,11 +117,7 @@ const MAX_ATTEMPTS = 10;
  * While the erasure is closing, slices wait for the ends; an older slice skips only what it fetched
  * before. So all processes decide alike about each message.
  */
-async function noteEnds(
-  servers: Servers,
-  store: StoreOf,
-  topics: readonly string[],
-): Promise<void> {
+async function noteEnds(servers: Servers, store: StoreOf, topics: readonly string[]) {
   for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt += 1) {
     const logs = await readLastMessages(servers, topics);
     await note(servers, store, {
@@ -167,14 +163,11 @@ async function readLastMessages(servers: Servers, topics: readonly string[]) {
   return found;
 }
 
-async function endsOf(
-  servers: Servers,
-  topics: readonly string[],
-): Promise<Omit<PartitionEnd, 'last'>[]> {
-  const ends: Omit<PartitionEnd, 'last'>[] = [];
+async function endsOf(servers: Servers, topics: readonly string[]) {
+  const ends = [];
   for (const topic of topics) {
-    const bounds = await servers.logBounds(topic);
-    ends.push(...[...bounds].map(([partition, { end }]) => ({ topic, partition, end })));
+    for (const [partition, { end }] of await servers.logBounds(topic))
+      ends.push({ topic, partition, end });
   }
   return ends;
 }
@@ -259,8 +252,8 @@ async function revokeKeys(servers: Servers, store: StoreOf): Promise<void> {
       status: 'revoked' as const,
     }));
   }
-  await keys.updateMany({ ...store }, WITHOUT_RIGHTS);
-  for (const key of await keys.find({ ...store }).toArray()) {
+  await keys.updateMany(store, WITHOUT_RIGHTS);
+  for (const key of await keys.find(store).toArray()) {
     const published = publishedKey(prefix, key);
     await execute(replaceVersioned(nodeFor(redis, published.redisKey).multi(), published));
   }
@@ -277,7 +270,7 @@ async function removeAccess(servers: Servers, store: StoreOf): Promise<void> {
     for await (const names of scanPrefix(redis, prefix)) await redis.del(...names);
   }
   await redis.del(own.lastTokens);
-  await (await servers.access()).revokedSessions.deleteMany({ ...store });
+  await (await servers.access()).revokedSessions.deleteMany(store);
   const letters = await Array.fromAsync(lettersOf(control, accessTopic(environment), store_id));
   await lettersIn(control).deleteMany({ _id: { $in: letters } });
 }
@@ -321,7 +314,7 @@ async function removeDocuments(db: Db, topic: string, storeId: string): Promise<
       const began = performance.now();
       await db.collection(name).deleteMany({ _id: { $in: ids as never[] } });
       await sleep((performance.now() - began) * REST);
-      add(counts, name, ids.length);
+      counts[name] = (counts[name] ?? 0) + ids.length;
     }
   };
   let before: number;
@@ -330,8 +323,10 @@ async function removeDocuments(db: Db, topic: string, storeId: string): Promise<
     for (const name of COLLECTIONS_OF_STORES) {
       const options = { projection: { _id: 1 }, batchSize: PIECE };
       const found = db.collection<OfStore>(name).find(ofStore(name, storeId), options);
-      const ids = found.map(({ _id }) => _id as unknown);
-      await remove(name, ids);
+      await remove(
+        name,
+        found.map(({ _id }) => _id),
+      );
     }
     await remove(DEAD_LETTERS, lettersOf(db, topic, storeId));
   } while (totalOf(counts) > before);
@@ -344,10 +339,6 @@ async function* lettersOf(db: Db, topic: string, storeId: string): AsyncGenerato
   for await (const letter of letters.find({ topic }, { batchSize: LETTERS_BATCH })) {
     if (storesNamedBy(toMessage(letter)).includes(storeId)) yield letter._id;
   }
-}
-
-function add(counts: Counts, name: string, count: number): void {
-  if (count > 0) counts[name] = (counts[name] ?? 0) + count;
 }
 
 function totalOf(counts: Counts): number {
