@@ -176,19 +176,11 @@ async function changeKey(
 ): Promise<Changed<KeyState>> {
   const subject = keySubject(await servers.access(), clientId);
   const show = (state: KeyState, changed: boolean, live: boolean) => {
-    const {
-      environment,
-      store_id,
-      scopes,
-      status,
-      secret_hashes: hashes,
-      secret_expires_at: ends,
-    } = state;
-    const [, old] = hashes;
-    const secret = fresh?.secret ?? null;
+    const { environment, store_id, scopes, status, secret_expires_at: ends } = state;
+    const [, old] = state.secret_hashes;
     printFacts({
       client_id: clientId,
-      ...(secret !== null && { client_secret: secret }),
+      ...(fresh?.secret && { client_secret: fresh.secret }),
       store_id,
       environment,
       scopes,
@@ -235,10 +227,12 @@ export const createCommand = () =>
     .option('--secret-file <file>', 'file with the secret of --client-id; "-" is standard input')
     .addOption(waitOption())
     .action(async (flags) => {
-      const imported = await importedSecret(flags);
+      const { store: store_id, scopes, secretFile } = flags;
+      if (secretFile !== undefined && flags.clientId === undefined)
+        throw new WrongUsage('a secret of your own needs its --client-id');
+      const imported = secretFile === undefined ? null : await readSecret(secretFile);
       await using chosen = await openEnvironment(flags);
       const { servers, name: environment } = chosen;
-      const { store: store_id, scopes } = flags;
       const clientId = flags.clientId ?? newClientId();
       const secret = imported ?? newClientSecret();
       const secret_hashes = [hashSecret(secret)];
@@ -256,16 +250,13 @@ export const createCommand = () =>
       await changeKey(servers, clientId, flags, about, compose, fresh);
     });
 
-interface SecretFlags {
-  clientId?: string | undefined;
-  secretFile?: string | undefined;
-}
-
-/** The operator's own secret; `null` if one is generated. */
-async function importedSecret({ clientId, secretFile }: SecretFlags): Promise<string | null> {
-  if (secretFile === undefined) return null;
-  if (clientId === undefined) throw new WrongUsage('a secret of your own needs its --client-id');
-  const secret = (await readSecret(secretFile)).replace(/\r?\n$/, '');
+/** The operator's own secret. */
+async function readSecret(file: string): Promise<string> {
+  const reading = file === '-' ? readText(process.stdin) : readFile(file, 'utf8');
+  const text = await reading.catch((cause: unknown) => {
+    throw new StoreDataError('not_found', `the secret file ${file} cannot be read`, { cause });
+  });
+  const secret = text.replace(/\r?\n$/, '');
   if (secret === '' || secret.length > MAX_SECRET_LENGTH || /\p{Cc}/u.test(secret)) {
     throw new WrongUsage(
       `the secret must be one line of 1 to ${MAX_SECRET_LENGTH} characters without control characters`,
@@ -279,20 +270,8 @@ async function importedSecret({ clientId, secretFile }: SecretFlags): Promise<st
   return secret;
 }
 
-async function readSecret(file: string): Promise<string> {
-  if (file === '-') return readText(process.stdin);
-  try {
-    return await readFile(file, 'utf8');
-  } catch (error) {
-    throw new StoreDataError('not_found', `the secret file ${file} cannot be read`, {
-      cause: error,
-    });
-  }
-}
-
 export const rotateSecretCommand = () =>
-  command('rotate-secret', 'Give a key a new secret; the old one is valid until it is retired')
-    .argument('<client_id>', 'the key', readClientId)
+  keyCommand('rotate-secret', 'Give a key a new secret; the old one is valid until it is retired')
     .option('--retire-old', 'make no new secret: end the older of the two, at once')
     .option('--retire-old-after <time>', 'end the old secret after a time such as 24h', duration)
     .addOption(waitOption())
