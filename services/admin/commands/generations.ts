@@ -64,21 +64,20 @@ export const rebuildCommand = () =>
           throw commandInvalid('interrupted: run the command again, it continues');
         progress(`comparing: ${stores} of ${of} stores`);
       });
-      const isHeld = flags.wait === true || unacceptable(comparison, flags.accept).length > 0;
+      const { wait = false, accept } = flags;
+      const isHeld = wait || unacceptable(comparison, accept).length > 0;
       const flipped = isHeld ? null : await flip(environment, number);
       printResult(
         { environment: name, generation: number, flipped, comparison },
-        `${describeComparison(comparison)}\n${outcome(name, number, flipped, flags.wait === true)}`,
+        `${describeComparison(comparison)}\n${outcome(name, number, flipped, wait)}`,
       );
-      if (flipped === null && flags.wait !== true) markFailed();
+      if (isHeld && !wait) markFailed();
     });
-
-type Flipped = Awaited<ReturnType<typeof flip>>;
 
 function outcome(
   environment: string,
   number: number,
-  flipped: Flipped | null,
+  flipped: { from: number; to: number } | null,
   wait: boolean,
 ): string {
   if (flipped !== null) {
