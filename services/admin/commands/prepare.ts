@@ -52,7 +52,6 @@ export const prepareCommand = () =>
       await checkTopics(admin, [...changes, ...access], remark);
       if (asked !== undefined) await remarkOtherPartitions(admin, changes, asked);
       await sendAll(servers, missing);
-      const sharded = shard ? missing.length : null;
       const { signingKeysFile } = config.tokens;
       const signingKeys = signingKeysFile !== null && (await createSigningKeys(signingKeysFile));
       const words = [
@@ -64,11 +63,12 @@ export const prepareCommand = () =>
           signingKeys ? `signing key made: ${signingKeysFile}` : 'signing keys were there',
         );
       }
-      if (sharded !== null) {
+      const sharded = missing.length;
+      if (shard) {
         words.push(sharded > 0 ? `shards made by ${sharded} commands` : 'shards were there');
       }
       const result = { replica_set: replicaSet, topics, signing_keys: signingKeys };
-      printResult({ ...result, ...(sharded !== null && { sharded }) }, words.join('\n'));
+      printResult({ ...result, ...(shard && { sharded }) }, words.join('\n'));
     });
 
 const PARTITIONS = 6;
