@@ -188,8 +188,7 @@ function eventsOf(record: AccessRecord): AccessEvent[] {
       status,
       secret_expires_at,
     } = record;
-    const ends = secret_expires_at === undefined ? {} : { secret_expires_at };
-    const data = { secret_sha256, scopes, status, ...ends };
+    const data = { secret_sha256, scopes, status, secret_expires_at };
     // A key whose revocation was found in Redis alone has no sequence.
     const sequence = Math.max(0, record.sequence);
     return [{ entity: 'access_key', storeId, subject, sequence, data }];
@@ -255,13 +254,12 @@ async function publishRecords(
   await publishAccessEvents(servers, environment, events);
   const marked = records.filter((record) => record.event_pending === true);
   await Promise.all(
-    marked.map((record) => {
-      const { _id, version } = record;
-      return collectionOf(collections, record).updateOne(
-        { _id, version },
+    marked.map((record) =>
+      collectionOf(collections, record).updateOne(
+        { _id: record._id, version: record.version },
         { $unset: { event_pending: '' } },
-      );
-    }),
+      ),
+    ),
   );
   return events;
 }
