@@ -3,7 +3,6 @@ import { isBlocked, type StoreAccess, storeAccessId } from '#shared/access/acces
 import { findErasedIn } from '#shared/access/erased-stores.ts';
 import { notFound } from '#shared/errors.ts';
 import { readChange } from '#shared/events/change.ts';
-import { ENTITY_NAMES } from '#shared/events/entities.ts';
 import { EventRejected } from '#shared/events/rejection.ts';
 import type { LogMessage } from '#shared/kafka/message.ts';
 import { leaveOutDropped } from '#shared/projection/dead-letters/decisions.ts';
@@ -107,10 +106,8 @@ async function storesOf(of: Environment, filter: { store_id?: string }, limit: n
 
 async function countsOf(environment: Environment, store_id: string) {
   const generation = await environment.liveGeneration();
-  const kinds = ENTITY_NAMES.filter((entity) => entity !== 'store').map(
-    (entity) => COLLECTIONS[entity],
-  );
-  const counts = kinds.map(async (collection) => {
+  const { store: _record, ...kinds } = COLLECTIONS;
+  const counts = Object.values(kinds).map(async (collection) => {
     const count = await generation?.db.collection(collection).countDocuments({ store_id });
     return [collection, count ?? 0] as const;
   });
