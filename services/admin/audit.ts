@@ -124,10 +124,10 @@ export const auditCommand = () =>
       const records = auditIn(await servers.control());
       const filter: Filter<AuditRecord> = {
         phase: { $in: ['begun', 'applied'] },
-        ...(flags.since !== undefined && { at: { $gte: flags.since } }),
-        ...(flags.store !== undefined && { store_id: flags.store }),
-        ...(flags.clientId !== undefined && { client_id: flags.clientId }),
-        ...(flags.action !== undefined && { action: flags.action }),
+        ...(flags.since && { at: { $gte: flags.since } }),
+        ...(flags.store && { store_id: flags.store }),
+        ...(flags.clientId && { client_id: flags.clientId }),
+        ...(flags.action && { action: flags.action }),
       };
       const found = await records
         .find(filter, { sort: { at: -1, _id: -1 }, limit: flags.limit + 1 })

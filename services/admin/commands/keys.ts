@@ -53,8 +53,8 @@ export const listCommand = () =>
       await using servers = await openServers();
       const filter: Filter<AccessKey> = {
         environment: { $in: servers.environmentsOf(flags).map(({ name }) => name) },
-        ...(flags.store !== undefined && { store_id: flags.store }),
-        ...(flags.status !== undefined && { status: flags.status }),
+        ...(flags.store && { store_id: flags.store }),
+        ...(flags.status && { status: flags.status }),
       };
       const { keys } = await servers.access();
       const sort = { environment: 1, store_id: 1, _id: 1 } as const;

@@ -36,7 +36,7 @@ export const listCommand = () =>
       const own = redisKeys(servers.config.namePrefix, environment, flags.store).session('');
       // All sessions of a store are on one node.
       const redis = nodeFor(await servers.redis(), own);
-      const found: { session_id: string; client_id: string; seconds_left: number }[] = [];
+      const found = [];
       for await (const names of scanPrefix(redis, own)) {
         for (const name of names) {
           const [client_id, seconds_left] = await Promise.all([redis.get(name), redis.ttl(name)]);
@@ -165,7 +165,7 @@ type Session = Omit<RevokedSession, 'revoked_at' | 'publish_pending'>;
 const SESSION_ID_PATTERN = /^[0-9a-f]{32}$/;
 
 /** The session of a token; `null` when it is not an access token of ours. */
-export function sessionOfToken(token: string): Session | null {
+function sessionOfToken(token: string): Session | null {
   try {
     if (decodeProtectedHeader(token).typ !== 'at+jwt') return null;
     const { jti: _id, exp, client_id, store_id, environment } = decodeJwt(token);

@@ -67,8 +67,8 @@ function letterFilter({ topic }: DeadLetterSource, selection: LetterSelection): 
   return {
     topic,
     ...(ids.length > 0 && { _id: { $in: [...ids] } }),
-    ...(reason !== undefined && { reason }),
-    ...(until !== undefined && { dead_at: { $lte: until } }),
+    ...(reason && { reason }),
+    ...(until && { dead_at: { $lte: until } }),
   };
 }
 
