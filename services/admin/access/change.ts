@@ -61,7 +61,7 @@ const POLL_MS = 40;
 
 /**
  * Changes a key or a store, and records it in the audit.
- * @param about what the command knows of the subject; the record has the rest.
+ * @param about what the command knows beyond the subject; the record has the rest.
  * @param waitMs how long a change that gives rights waits until the log is applied.
  * @throws {StoreDataError} what `compose` throws; `command_invalid` where others keep changing it; `environment_unavailable` with the name
  * of the server that is missing, as `IncompleteChange` if the change is in effect nevertheless.
@@ -77,7 +77,7 @@ export async function changeAccess<S extends object, R extends AccessRecord>(
   const record = await subject.read();
   const known =
     record === null ? {} : { environment: record.environment, store_id: record.store_id };
-  const about = { ...known, ...given };
+  const about = { ...known, ...subject.about, ...given };
   const change = async () => {
     // A subject without a record and an environment does not exist: `compose` throws.
     const topic = accessTopic(about.environment ?? '');
@@ -220,6 +220,8 @@ export type KeyState = Pick<
 interface Subject<S, R extends AccessRecord> {
   /** For messages: `key abc`. */
   name: string;
+  /** For the audit. */
+  about: AuditSubject;
   read: () => Promise<R | null>;
   /** `null` without a record. */
   stateOf: (record: R | null) => { state: S | null; sequence: number };
@@ -244,6 +246,7 @@ export function keySubject(
 ): Subject<KeyState, AccessKey> {
   return {
     name: `key ${clientId}`,
+    about: { client_id: clientId },
     read: () => keys.findOne({ _id: clientId }),
     stateOf: (key) => ({ sequence: Math.max(0, key?.sequence ?? 0), state: key }),
     givesRights: (from, to) =>
@@ -270,13 +273,17 @@ export function keySubject(
   };
 }
 
+/** A store in an environment. */
+export type StoreOf = Pick<StoreAccess, 'environment' | 'store_id'>;
+
 export function storeSubject(
   { stores }: ControlCollections,
-  environment: string,
-  storeId: string,
+  about: StoreOf,
 ): Subject<{ status: StoreAccess['access_status'] }, StoreAccess> {
+  const { environment, store_id: storeId } = about;
   return {
     name: `store ${storeId} in ${environment}`,
+    about,
     read: () => stores.findOne({ _id: storeAccessId(environment, storeId) }),
     stateOf: (store) => ({
       sequence: Math.max(0, store?.access_sequence ?? 0),
@@ -292,12 +299,13 @@ export function storeSubject(
 
 export function quotaSubject(
   collections: ControlCollections,
-  environment: string,
-  storeId: string,
+  about: StoreOf,
 ): Subject<{ quota: OwnQuota }, StoreAccess> {
-  const { name, read } = storeSubject(collections, environment, storeId);
+  const { environment, store_id: storeId } = about;
+  const { name, read } = storeSubject(collections, about);
   return {
     name: `the quota of ${name}`,
+    about,
     read,
     stateOf: (store) => ({
       sequence: store?.quota_sequence ?? 0,

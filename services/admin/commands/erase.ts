@@ -35,6 +35,7 @@ import {
   storeSubject,
   existingKey,
   keySubject,
+  type StoreOf,
 } from '../access/change.ts';
 import { publishErasure } from '../access/log.ts';
 import { audited } from '../audit.ts';
@@ -87,9 +88,10 @@ async function eraseStore(environment: Environment, store: StoreOf) {
   const control = await servers.control();
   await generationsOf(environment);
 
-  const subject = storeSubject(await servers.access(), store.environment, store_id);
-  const about = { action: 'stores.block', ...store } as const;
-  await changeAccess(servers, about, subject, () => ({ status: 'blocked' as const }));
+  const subject = storeSubject(await servers.access(), store);
+  await changeAccess(servers, { action: 'stores.block' }, subject, () => ({
+    status: 'blocked' as const,
+  }));
   const isNoted = await note(servers, store, UNDER_WAY);
   if (!isNoted) throw new Error('the record of the store that was blocked is not there');
   await afterSlicesUnderWay(control, access);
@@ -233,8 +235,6 @@ async function afterSlicesUnderWay(db: Db, topic: string): Promise<void> {
   );
 }
 
-type StoreOf = Pick<StoreAccess, 'environment' | 'store_id'>;
-
 /** Keys that Redis scans at once. */
 const SCAN_BATCH = 1_000;
 
@@ -246,8 +246,8 @@ async function revokeKeys(servers: Servers, store: StoreOf): Promise<void> {
   const { keys } = collections;
   const valid = await keys.find({ ...store, status: { $ne: 'revoked' } }).toArray();
   for (const { _id } of valid) {
-    const about = { action: 'keys.revoke', client_id: _id, ...store } as const;
-    await changeAccess(servers, about, keySubject(collections, _id), (before) => ({
+    const subject = keySubject(collections, _id);
+    await changeAccess(servers, { action: 'keys.revoke' }, subject, (before) => ({
       ...existingKey(_id, before, true),
       status: 'revoked' as const,
     }));

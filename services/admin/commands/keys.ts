@@ -153,11 +153,16 @@ export const statusCommands = () =>
       .addOption(waitOption())
       .action(async (clientId, flags) => {
         await using servers = await openServers();
-        const about = { action: `keys.${name}` } as const;
-        const { changed } = await changeKey(servers, clientId, flags, about, (before) => ({
-          ...existingKey(clientId, before, status === 'revoked'),
-          status,
-        }));
+        const { changed } = await changeKey(
+          servers,
+          clientId,
+          flags,
+          { action: `keys.${name}` },
+          (before) => ({
+            ...existingKey(clientId, before, status === 'revoked'),
+            status,
+          }),
+        );
         if (!changed) remark(`note: it was ${status} already`);
       }),
   );
@@ -191,13 +196,7 @@ async function changeKey(
     });
   };
   try {
-    const changed = await changeAccess(
-      servers,
-      { client_id: clientId, ...about },
-      subject,
-      compose,
-      flags.wait * 1_000,
-    );
+    const changed = await changeAccess(servers, about, subject, compose, flags.wait * 1_000);
     show(changed.state, changed.changed, true);
     return changed;
   } catch (error) {
@@ -282,8 +281,7 @@ export const rotateSecretCommand = () =>
       }
       await using servers = await openServers();
       if (retireOld) {
-        const about = { action: 'keys.retire-secret' } as const;
-        await changeKey(servers, clientId, flags, about, (before) =>
+        await changeKey(servers, clientId, flags, { action: 'keys.retire-secret' }, (before) =>
           withoutOldSecret(clientId, before),
         );
         if (!isJson()) remark('the old secret is retired; its tokens are valid until they expire');

@@ -35,9 +35,9 @@ async function change(
   await remarkUnknownStore(chosen, store);
   // Without Redis the change could not be completed.
   await servers.redis();
-  const subject = quotaSubject(await servers.access(), environment, store);
+  const subject = quotaSubject(await servers.access(), { environment, store_id: store });
   const action = quota === null ? 'quota.reset' : 'quota.set';
-  const about = { action, environment, store_id: store, details: { ...quota } } as const;
+  const about = { action, details: { ...quota } } as const;
   const { changed } = await changeAccess(servers, about, subject, () => ({ quota }));
   if (!changed) remark(`note: it was ${inWords(quota)} already`);
   const result = { store_id: store, environment, quota: toJson(quota), changed };

@@ -138,12 +138,10 @@ export const statusCommands = () =>
         const { servers, name: environment } = chosen;
         // Blocking does not wait for this.
         const remarking = remarkUnknownStore(chosen, store_id);
-        const collections = await servers.access();
-        const subject = storeSubject(collections, environment, store_id);
-        const about = { action: `stores.${name}`, environment, store_id } as const;
+        const subject = storeSubject(await servers.access(), { environment, store_id });
         const changing = changeAccess(
           servers,
-          about,
+          { action: `stores.${name}` },
           subject,
           () => ({ status }),
           flags.wait * 1_000,
