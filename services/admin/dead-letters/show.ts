@@ -102,9 +102,7 @@ export const showCommand = () =>
     });
 
 async function findLetter(servers: Servers, id: string): Promise<DeadLetter> {
-  const topic = id.slice(0, id.indexOf('/'));
   for (const source of await deadLetterSources(servers, [id])) {
-    if (source.topic !== topic) continue;
     const [letter] = await readShown(source, ({ db }, session) =>
       lettersIn(db).find({ _id: id }, { session }).toArray(),
     );
