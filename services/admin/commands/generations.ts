@@ -8,7 +8,7 @@ import { readPositions } from '#shared/projection/slice/checkpoint.ts';
 import { pointersIn } from '#shared/read-models/generation.ts';
 import { remarkOtherErasures } from '../access/log.ts';
 import { type Environment, openEnvironment, openServers } from '../servers.ts';
-import { compareWithLive, describeComparison, unacceptable } from '../generations/compare.ts';
+import { compareWithLive, describeComparison, isAcceptable } from '../generations/compare.ts';
 import {
   dropGeneration,
   flip,
@@ -65,7 +65,7 @@ export const rebuildCommand = () =>
         progress(`comparing: ${stores} of ${of} stores`);
       });
       const { wait = false, accept } = flags;
-      const isHeld = wait || unacceptable(comparison, accept).length > 0;
+      const isHeld = wait || !isAcceptable(comparison, accept);
       const flipped = isHeld ? null : await flip(environment, number);
       printResult(
         { environment: name, generation: number, flipped, comparison },
@@ -98,15 +98,12 @@ export const listCommand = () =>
       const generations = (
         await Promise.all(servers.environmentsOf(flags).map(listGenerations))
       ).flat();
-      const age = ({ created_at: since }: (typeof generations)[number]) =>
-        since && formatAge(since);
-      const version = ['VERSION', 'projection_version'] as const;
       const table = tableOf(generations, [
         'environment',
         'number',
         'state',
-        version,
-        ['AGE', age],
+        ['VERSION', 'projection_version'],
+        ['AGE', ({ created_at: since }) => since && formatAge(since)],
         'lag',
         'projectors',
       ]);
@@ -161,7 +158,7 @@ export const flipCommand = () =>
         throw notFound(`no generation of ${name} is being built: give its number`);
       if (number === built && flags.accept !== 'all') {
         const comparison = await compareWithLive(environment, number);
-        if (unacceptable(comparison, flags.accept).length > 0) {
+        if (!isAcceptable(comparison, flags.accept)) {
           throw commandInvalid(
             `generation ${number} of ${name} differs from the live one; --accept makes it live:\n` +
               describeComparison(comparison),

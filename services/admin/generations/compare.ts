@@ -235,12 +235,11 @@ function note(
 }
 
 /** @param accepted other content of the same versions, or all differences. */
-export function unacceptable(
+export function isAcceptable(
   { differences }: Comparison,
   accepted: 'content' | 'all' | undefined,
-): Difference[] {
-  if (accepted === 'all') return [];
-  return differences.filter(({ kind }) => accepted !== 'content' || kind !== 'content');
+): boolean {
+  return accepted === 'all' || differences.every(({ kind }) => kind === accepted);
 }
 
 export function describeComparison(comparison: Comparison): string {

@@ -1,5 +1,5 @@
 /** The stores and records of two generations, as a comparison reads them. */
-import type { ClientSession, Db, Document, FindCursor } from 'mongodb';
+import type { ClientSession, Db, Document } from 'mongodb';
 import { ENTITY_NAMES, type EntityName } from '#shared/events/entities.ts';
 import {
   CATEGORY_PRODUCTS,
@@ -81,7 +81,7 @@ export function rangesOf(storeId: string): Range[] {
   ];
 }
 
-function readVersions({ db, session }: Side, { collection, owner }: Range): FindCursor<Version> {
+function readVersions({ db, session }: Side, { collection, owner }: Range) {
   const options = {
     session,
     sort: { _id: 1 },
