@@ -186,8 +186,8 @@ export function formatAge(since: Date): string {
  * left`.
  */
 export function describeRest(done: number, total: number, elapsedMs: number): string {
-  if (!(done > 0 && total > 0)) return '';
-  const share = Math.min(1, done / total);
+  if (done <= 0) return '';
+  const share = done / total;
   return `, ${Math.floor(share * 100)} %, ${formatDuration((elapsedMs * (1 - share)) / share)} left`;
 }
 
