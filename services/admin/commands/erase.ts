@@ -58,10 +58,9 @@ export const eraseCommand = () =>
       await remarkUnknownStore(environment, store_id);
       const question = `Erase all that is stored of ${store_id} in ${environment.name} for good?`;
       await askFor(flags, question, 'nothing was erased');
-      const about = { action: 'stores.erase', ...store, details: {} } as const;
       const generations = await audited(
         environment.servers,
-        about,
+        { action: 'stores.erase', ...store, details: {} },
         () => eraseStore(environment, store),
         (removed) => {
           const documents = removed.reduce((sum, one) => sum + totalOf(one.documents), 0);
@@ -79,11 +78,10 @@ const UNDER_WAY = { at: '$$NOW', sequence: { $add: [{ $ifNull: ['$erased.sequenc
 
 /** @returns the numbers of removed documents of each generation. */
 async function eraseStore(environment: Environment, store: StoreOf) {
-  const { servers, topic, accessTopic: access } = environment;
+  const { servers, topic, topics } = environment;
   const { store_id } = store;
   // Fails here if a server is missing, before anything is changed.
   await servers.redis();
-  const topics = [topic, access];
   await endsOf(servers, topics);
   const control = await servers.control();
   await generationsOf(environment);
@@ -94,7 +92,7 @@ async function eraseStore(environment: Environment, store: StoreOf) {
   }));
   const isNoted = await note(servers, store, UNDER_WAY);
   if (!isNoted) throw new Error('the record of the store that was blocked is not there');
-  await afterSlicesUnderWay(control, access);
+  await afterSlicesUnderWay(control, environment.accessTopic);
   await revokeKeys(servers, store);
   await removeAccess(servers, store);
 

@@ -61,10 +61,18 @@ export const listCommand = () =>
       const found = await keys.find(filter, { sort, limit: flags.limit + 1 }).toArray();
       const last = await readLastTokens(servers, found);
       const rows = found.map((key) => toJson(key, last));
-      const lastToken = ({ last_token_at: at }: (typeof rows)[number]) =>
-        at && `${formatAge(at)} ago`;
-      const columns = ['client_id', 'store_id', 'environment', 'status', 'scopes'] as const;
-      printRows(rows, [...columns, ['LAST TOKEN', lastToken]], flags.limit);
+      printRows(
+        rows,
+        [
+          'client_id',
+          'store_id',
+          'environment',
+          'status',
+          'scopes',
+          ['LAST TOKEN', ({ last_token_at: at }) => at && `${formatAge(at)} ago`],
+        ],
+        flags.limit,
+      );
     });
 
 /** When keys last got a token, in milliseconds, by `client_id`; without those that Redis lacks. */

@@ -47,9 +47,15 @@ export const listCommand = () =>
         if (found.length > limit) break;
       }
       const rows = found.toSorted((a, b) => b.seconds_left - a.seconds_left);
-      const ends = ({ seconds_left }: (typeof rows)[number]) =>
-        formatDuration(seconds_left * 1_000);
-      printRows(rows, ['session_id', 'client_id', ['ENDS IN', ends]], limit);
+      printRows(
+        rows,
+        [
+          'session_id',
+          'client_id',
+          ['ENDS IN', ({ seconds_left }) => formatDuration(seconds_left * 1_000)],
+        ],
+        limit,
+      );
     });
 
 /** The longest lifetime that a token can be configured to have. */
@@ -71,10 +77,9 @@ export const revokeCommand = () =>
       servers.environmentOf(session);
       if (Number(expires_at) <= Date.now()) remark('note: the token has expired already');
       const about = { environment, store_id, client_id, session_id };
-      const work = { action: 'sessions.revoke', ...about, details: {} } as const;
       const { was_live, revoked_before } = await audited(
         servers,
-        work,
+        { action: 'sessions.revoke', ...about, details: {} },
         async () => {
           const wasLive = await isLiveNow(servers, session);
           const { revokedSessions } = await servers.access();

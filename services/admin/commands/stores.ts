@@ -25,10 +25,16 @@ export const listCommand = () =>
         .environmentsOf(flags)
         .map((environment) => storesOf(environment, {}, flags.limit + 1));
       const rows = (await Promise.all(ofEach)).flat().map(({ row }) => row);
-      const quota = ['QUOTA', (row: (typeof rows)[number]) => inWords(row.quota)] as const;
       printRows(
         rows,
-        ['store_id', 'environment', 'blocked', 'active_keys', quota, 'name'],
+        [
+          'store_id',
+          'environment',
+          'blocked',
+          'active_keys',
+          ['QUOTA', ({ quota }) => inWords(quota)],
+          'name',
+        ],
         flags.limit,
       );
     });

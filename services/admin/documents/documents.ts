@@ -237,7 +237,7 @@ function messagesOf(entity: EventEntity, action: 'changed' | 'deleted', subject 
   const data = isDeleted ? undefined : { $ref: `#/components/schemas/${entity}` };
   const { data: payload, datacontenttype, ...present } = exampleEvent(entity);
   const attributes = isDeleted ? { ...present, type, sequence: '18' } : present;
-  const example = isDeleted ? attributes : { ...exampleEvent(entity) };
+  const example = isDeleted ? attributes : exampleEvent(entity);
   const binary = {
     ...inHeaders(attributes),
     ...(!isDeleted && { 'content-type': datacontenttype }),
