@@ -242,19 +242,25 @@ export const createCommand = () =>
       const { servers, name: environment } = chosen;
       const clientId = flags.clientId ?? newClientId();
       const secret = imported ?? newClientSecret();
-      const secret_hashes = [hashSecret(secret)];
       await remarkUnknownStore(chosen, store_id);
       const details = { scopes, secret: imported === null ? 'made' : 'brought' };
       const about = { action: 'keys.create', environment, store_id, details } as const;
       const compose = (before: KeyState | null): KeyState => {
         if (before === null)
-          return { environment, store_id, secret_hashes, scopes, status: 'active' };
+          return {
+            environment,
+            store_id,
+            secret_hashes: [hashSecret(secret)],
+            scopes,
+            status: 'active',
+          };
         throw commandInvalid(
           `client_id ${clientId} exists already: store ${before.store_id} in ${before.environment}, ${before.status}`,
         );
       };
-      const fresh = { secret: imported === null ? secret : null };
-      await changeKey(servers, clientId, flags, about, compose, fresh);
+      await changeKey(servers, clientId, flags, about, compose, {
+        secret: imported === null ? secret : null,
+      });
     });
 
 /** The operator's own secret. */

@@ -106,7 +106,8 @@ export const skipCommand = () =>
       if (to !== what.to) await checkCannotBeRead(reader, { topic, partition, offset: to });
       const { from, digest, reason, detail } = what;
       const count = to - from + 1;
-      const question = `Skip ${count} offsets of ${topic}/${partition}, ${from} to ${to} (${reason}: ${detail})?`;
+      const place = `${topic}/${partition}`;
+      const question = `Skip ${count} offsets of ${place}, ${from} to ${to} (${reason}: ${detail})?`;
       await askFor(flags, question, 'nothing is skipped');
       const details = { topic, partition, from, to, reason };
       const control = await servers.control();
@@ -116,7 +117,6 @@ export const skipCommand = () =>
         () => noteSkip(control, flags, { from, digest, reason, detail }, to),
         () => ({ details }),
       );
-      const place = `${topic}/${partition}`;
       printResult(details, `${place} continues at ${to + 1}; the dead letter is ${place}/${from}`);
     });
 
