@@ -76,7 +76,7 @@ function letterFilter({ topic }: DeadLetterSource, selection: LetterSelection): 
 export function findSummaries(
   source: DeadLetterSource,
   selection: LetterSelection,
-  { limit, ...options }: { limit?: number; session?: ClientSession } = {},
+  options: { session?: ClientSession } = {},
 ) {
   return lettersIn(source.db).aggregate<LetterSummary>(
     [
@@ -84,7 +84,6 @@ export function findSummaries(
       // Before the sorting, so that it does not load the letters' bytes.
       { $project: { value: 0, headers: 0, kept_bytes: 0 } },
       { $sort: { topic: 1, partition: 1, offset: 1 } },
-      ...(limit === undefined ? [] : [{ $limit: limit }]),
     ],
     options,
   );
