@@ -236,7 +236,10 @@ export async function openServers(): Promise<Servers> {
   return new Servers(await readConnection(process.env));
 }
 
-/** For a command on one environment: closes its servers by `await using`. @throws {WrongUsage} as `environmentOf`. */
+/**
+ * One environment and its servers, for a command, which closes them by `await using`.
+ * @throws {WrongUsage} as `environmentOf`.
+ */
 export async function openEnvironment(flags: EnvironmentFlag): Promise<Environment> {
   return (await openServers()).environmentOf(flags);
 }
