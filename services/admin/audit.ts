@@ -26,56 +26,47 @@ import {
 } from './options.ts';
 import { parseInstant } from '#shared/events/instant.ts';
 
-interface AuditedWork extends AuditSubject {
-  action: AuditAction;
-  /** The request; never a secret, a hash or a token. */
+/** Whom it is about, and what was asked or came of it; never a secret, a hash or a token. */
+interface Described extends AuditSubject {
   details: AuditDetails;
-}
-
-interface AuditedResult<T> {
-  result: T;
-  /** For the second record. */
-  details: AuditDetails;
-  /** The part that was not known before. */
-  subject?: AuditSubject;
 }
 
 /**
  * Runs work that changes access, between two records; every command that changes access uses it. Without the first record nothing is
  * changed. Without the second the change stays, and the audit shows it with an unknown end.
+ * @param describe its result for the second record, with the part of the subject that was not known before.
  * @throws what the work throws, after its message was recorded.
  */
 export async function audited<T>(
   servers: Servers,
-  { action, details, ...subject }: AuditedWork,
-  work: () => Promise<AuditedResult<T>>,
+  about: Described & { action: AuditAction },
+  work: () => Promise<T>,
+  describe: (result: T) => Described,
 ): Promise<T> {
   const audit = auditIn(await servers.control());
   const began: AuditRecord = {
     _id: new ObjectId(),
     at: new Date(),
     actor: actorOf(process.env),
-    action,
     phase: 'begun',
-    ...subject,
-    details,
+    ...about,
   };
   await audit.insertOne(began);
-  const end = (phase: 'done' | 'failed', came: AuditDetails, more: AuditSubject = {}) => {
-    const ends = { _id: new ObjectId(), at: new Date(), phase, began: began._id, details: came };
-    return audit.insertOne({ ...began, ...more, ...ends }).catch((error: unknown) => {
+  const end = (phase: 'done' | 'failed', described: Described) => {
+    const ends = { _id: new ObjectId(), at: new Date(), phase, began: began._id };
+    return audit.insertOne({ ...began, ...described, ...ends }).catch((error: unknown) => {
       remark(`note: the audit lacks the end of this command: ${describeError(error)}`);
     });
   };
-  let done: AuditedResult<T>;
+  let result: T;
   try {
-    done = await work();
+    result = await work();
   } catch (error) {
-    await end('failed', { reason: messageOf(error) });
+    await end('failed', { details: { reason: messageOf(error) } });
     throw error;
   }
-  await end('done', done.details, done.subject);
-  return done.result;
+  await end('done', describe(result));
+  return result;
 }
 
 export function messageOf(error: unknown): string {
@@ -133,10 +124,10 @@ export const auditCommand = () =>
       const records = auditIn(await servers.control());
       const filter: Filter<AuditRecord> = {
         phase: { $in: ['begun', 'applied'] },
-        ...(flags.since !== undefined && { at: { $gte: flags.since } }),
-        ...(flags.store !== undefined && { store_id: flags.store }),
-        ...(flags.clientId !== undefined && { client_id: flags.clientId }),
-        ...(flags.action !== undefined && { action: flags.action }),
+        ...(flags.since && { at: { $gte: flags.since } }),
+        ...(flags.store && { store_id: flags.store }),
+        ...(flags.clientId && { client_id: flags.clientId }),
+        ...(flags.action && { action: flags.action }),
       };
       const found = await records
         .find(filter, { sort: { at: -1, _id: -1 }, limit: flags.limit + 1 })
@@ -151,7 +142,7 @@ export const auditCommand = () =>
       const rows = newest.map((began) => toJson(began, endOf(began)));
       printRows(rows, [
         'at',
-        ['ACTOR', 'actor'],
+        'actor',
         'action',
         ['ABOUT', aboutInWords],
         ['OUTCOME', ({ outcome, result }) => outcomeInWords(outcome, result)],

@@ -15,7 +15,7 @@ export const command = (name: string, description: string) =>
   new Command(name).description(description);
 
 export const environmentOption = (meaning: string) =>
-  new Option('-e, --environment <name>', meaning).argParser(nonEmpty);
+  new Option('-e, --environment <name>', meaning);
 
 /** For a command that needs one environment. */
 export const oneEnvironmentOption = () =>
@@ -45,11 +45,6 @@ export const limitOption = (usual: number, of = '') =>
   new Option('--limit <n>', `how many at most${of}`)
     .default(usual, String(usual))
     .argParser(wholeNumber(1, 1_000_000));
-
-function nonEmpty(text: string): string {
-  if (text === '') throw new InvalidArgumentError('It must not be empty.');
-  return text;
-}
 
 export function storeId(text: string): string {
   if (!isId(text)) throw new InvalidArgumentError('A store id is 1 to 64 of A-Z a-z 0-9 _ -.');

@@ -14,17 +14,12 @@ export function print(text: string): void {
   process.stdout.write(text.endsWith('\n') ? text : `${text}\n`);
 }
 
-export function printJson(value: unknown): void {
-  process.stdout.write(`${JSON.stringify(value, null, 2)}\n`);
-}
-
 export function isJson(): boolean {
   return running.getStore()?.isJson === true;
 }
 
 export function printResult(value: unknown, text: string): void {
-  if (isJson()) printJson(value);
-  else print(text);
+  print(isJson() ? JSON.stringify(value, null, 2) : text);
 }
 
 /** Prints a note for the operator, apart from the result. */
@@ -64,22 +59,29 @@ function cellText(value: unknown): string {
   return typeof value === 'string' ? printable(value) : JSON.stringify(value);
 }
 
-/** Lays out rows in columns under titles; ends with a line break. */
+/** Rows in columns under titles. */
 export function tableOf<R>(rows: readonly R[], columns: readonly Column<R>[]): string {
   const described = columns.map((column) =>
     typeof column === 'string' ? ([column.toUpperCase(), column] as const) : column,
   );
-  const lines = [
+  return layOut([
     described.map(([title]) => title),
     ...rows.map((row) =>
       described.map(([, cell]) => cellText(typeof cell === 'function' ? cell(row) : row[cell])),
     ),
-  ];
-  const widths = described.map((_, index) =>
-    Math.max(...lines.map((cells) => cells[index]?.length ?? 0)),
-  );
+  ]);
+}
+
+export function renderFacts(facts: object): string {
+  return layOut(Object.entries(facts).map(([name, value]) => [name, cellText(value)]));
+}
+
+/** Lays out cells in columns; ends with a line break. */
+function layOut(lines: readonly string[][]): string {
+  const widthOf = (column: number) => Math.max(...lines.map((cells) => cells[column]?.length ?? 0));
+  const widths = (lines[0] ?? []).map((_, column) => widthOf(column));
   const texts = lines.map((cells) =>
-    cells.map((cell, index) => cell.padEnd(widths[index] ?? 0)).join('  '),
+    cells.map((cell, column) => cell.padEnd(widths[column] ?? 0)).join('  '),
   );
   return texts.map((text) => `${text.trimEnd()}\n`).join('');
 }
@@ -93,14 +95,6 @@ export function printRows<R>(rows: readonly R[], columns: readonly Column<R>[], 
 
 export function remarkMore(limit: number): void {
   remark(`there are more than ${limit}: --limit shows more`);
-}
-
-export function renderFacts(facts: object): string {
-  const width = Math.max(...Object.keys(facts).map((name) => name.length));
-  const lines = Object.entries(facts).map(
-    ([name, value]) => `${name.padEnd(width)}  ${cellText(value)}\n`,
-  );
-  return lines.join('');
 }
 
 /** @param facts what people see; the fields of the result itself, unless given. */
@@ -180,8 +174,8 @@ export function formatDuration(milliseconds: number): string {
     : `${Math.floor(seconds / 86_400)} d`;
 }
 
-export function formatAge(since: Date | number, now = Date.now()): string {
-  const milliseconds = Math.max(0, now - Number(since));
+export function formatAge(since: Date): string {
+  const milliseconds = Math.max(0, Date.now() - Number(since));
   return milliseconds < 60_000
     ? `${Math.floor(milliseconds / 1_000)} s`
     : formatDuration(milliseconds);
@@ -192,8 +186,8 @@ export function formatAge(since: Date | number, now = Date.now()): string {
  * left`.
  */
 export function describeRest(done: number, total: number, elapsedMs: number): string {
-  if (!(done > 0 && total > 0)) return '';
-  const share = Math.min(1, done / total);
+  if (done <= 0) return '';
+  const share = done / total;
   return `, ${Math.floor(share * 100)} %, ${formatDuration((elapsedMs * (1 - share)) / share)} left`;
 }
 

@@ -34,9 +34,65 @@ const HELP = new Map(
 
 /** Makes the program; every action ends by returning or throwing, none by exiting. */
 export function createProgram(): CommandUnknownOpts {
-  const program = makeCommand(
+  const program = group(
     'store-data',
     'Feeds the Store Data API with events, and lets operators decide who may read what.',
+    [
+      prepareCommand(),
+      publishCommand(),
+      group('keys', 'Make access keys, and decide what they may read', [
+        keys.createCommand(),
+        keys.listCommand(),
+        keys.showCommand(),
+        keys.scopesCommand(),
+        keys.rotateSecretCommand(),
+        ...keys.statusCommands(),
+      ]),
+      group('stores', 'Look at stores; block them and let them in again; export or erase them', [
+        stores.listCommand(),
+        stores.showCommand(),
+        ...stores.statusCommands(),
+        stores.exportCommand(),
+        eraseCommand(),
+      ]),
+      group('quota', 'Give stores a quota of their own, which "stores list" shows', [
+        quota.setCommand(),
+        quota.resetCommand(),
+      ]),
+      group('sessions', 'Look at issued tokens; end them before their time', [
+        sessions.listCommand(),
+        sessions.revokeCommand(),
+      ]),
+      group('signing-keys', 'Rotate the keys that sign tokens', [
+        signingKeys.createCommand(),
+        signingKeys.listCommand(),
+        signingKeys.rotateCommand(),
+        signingKeys.retireCommand(),
+      ]),
+      group('access', 'Restore the log of keys, blocked stores, quotas and erasures', [
+        access.republishCommand(),
+        access.replayCommand(),
+      ]),
+      auditCommand(),
+      group('dead-letters', 'Look at messages that could not be applied; retry or drop them', [
+        letters.listCommand(),
+        letters.showCommand(),
+        retryCommand(),
+        dropCommand(),
+        skipCommand(),
+      ]),
+      generations.rebuildCommand(),
+      generations.rollbackCommand(),
+      group('generations', 'Look at the generations of read models; make one live or drop it', [
+        generations.listCommand(),
+        generations.flipCommand(),
+        generations.dropCommand(),
+      ]),
+      lagCommand(),
+      verifyCommand(),
+      configCommand(),
+      completionCommand(),
+    ],
   )
     .exitOverride()
     .version(project.version, '-V, --version', 'print the version of this release')
@@ -48,65 +104,8 @@ export function createProgram(): CommandUnknownOpts {
     .hook('preAction', (command) => {
       const { actor: name } = command.opts();
       if (name !== undefined) process.env[ACTOR_VARIABLE] = name;
-    })
-    .addHelpText('after', HELP.get('store-data') ?? '');
-  explainUsage(program);
-  add(program, [
-    prepareCommand(),
-    publishCommand(),
-    group('keys', 'Make access keys, and decide what they may read', [
-      keys.createCommand(),
-      keys.listCommand(),
-      keys.showCommand(),
-      keys.scopesCommand(),
-      keys.rotateSecretCommand(),
-      ...keys.statusCommands(),
-    ]),
-    group('stores', 'Look at stores; block them and let them in again; export or erase them', [
-      stores.listCommand(),
-      stores.showCommand(),
-      ...stores.statusCommands(),
-      stores.exportCommand(),
-      eraseCommand(),
-    ]),
-    group('quota', 'Give stores a quota of their own, which "stores list" shows', [
-      quota.setCommand(),
-      quota.resetCommand(),
-    ]),
-    group('sessions', 'Look at issued tokens; end them before their time', [
-      sessions.listCommand(),
-      sessions.revokeCommand(),
-    ]),
-    group('signing-keys', 'Rotate the keys that sign tokens', [
-      signingKeys.createCommand(),
-      signingKeys.listCommand(),
-      signingKeys.rotateCommand(),
-      signingKeys.retireCommand(),
-    ]),
-    group('access', 'Restore the log of keys, blocked stores, quotas and erasures', [
-      access.republishCommand(),
-      access.replayCommand(),
-    ]),
-    auditCommand(),
-    group('dead-letters', 'Look at messages that could not be applied; retry or drop them', [
-      letters.listCommand(),
-      letters.showCommand(),
-      retryCommand(),
-      dropCommand(),
-      skipCommand(),
-    ]),
-    generations.rebuildCommand(),
-    generations.rollbackCommand(),
-    group('generations', 'Look at the generations of read models; make one live or drop it', [
-      generations.listCommand(),
-      generations.flipCommand(),
-      generations.dropCommand(),
-    ]),
-    lagCommand(),
-    verifyCommand(),
-    configCommand(),
-    completionCommand(),
-  ]);
+    });
+  finish(program, 'store-data');
   return program;
 }
 
@@ -123,31 +122,22 @@ function group(
 /** Commands that print no result: the events of a store, and a script. */
 const WITHOUT_JSON = new Set(['export', 'completion']);
 
-/** Adds commands with the program's settings, `--json` and their text of `help.txt`. */
-function add(parent: CommandUnknownOpts, commands: readonly CommandUnknownOpts[]): void {
-  for (const command of commands) {
-    if (command.parent === null) parent.addCommand(command);
-    const hasJson = command.commands.length === 0 && !WITHOUT_JSON.has(command.name());
-    if (hasJson) command.option('--json', 'print JSON, for programs');
-    add(command.copyInheritedSettings(parent), command.commands);
-    explainUsage(command);
-    const path = [parent.parent === null ? '' : `${parent.name()} `, command.name()];
-    command.addHelpText('after', HELP.get(path.join('')) ?? '');
+/**
+ * Gives a command, and those below it, `--json`, the text of `help.txt`, and usage errors in one
+ * line that names the help.
+ * @param name the whole one.
+ */
+function finish(command: CommandUnknownOpts, name: string): void {
+  const hasJson = command.commands.length === 0 && !WITHOUT_JSON.has(command.name());
+  if (hasJson) command.option('--json', 'print JSON, for programs');
+  command.addHelpText('after', HELP.get(name) ?? '');
+  for (const child of command.commands) {
+    finish(child.copyInheritedSettings(command), `${name} ${child.name()}`);
   }
-}
-
-/** Prints usage errors in one line that names the help. */
-function explainUsage(command: CommandUnknownOpts): void {
   command.configureOutput({
     outputError: (text) => {
-      const names = [];
-      for (let at: CommandUnknownOpts | null = command; at !== null; at = at.parent)
-        names.unshift(at.name());
       const [, mistake = ''] = /^(?:error: )?(.*?)\.?$/s.exec(text.trim()) ?? [];
-      fail(
-        'command_invalid',
-        `${mistake.replaceAll(/\s*\n\s*/g, ' ')}; see ${names.join(' ')} --help`,
-      );
+      fail('command_invalid', `${mistake.replaceAll(/\s*\n\s*/g, ' ')}; see ${name} --help`);
     },
   });
 }

@@ -97,19 +97,31 @@ export class Servers {
   }
 
   async logReader(topic: string): Promise<LogReader> {
-    const log = await createLogReader(await this.kafka.cluster(), await this.control(), topic);
-    return log;
+    return createLogReader(await this.kafka.cluster(), await this.control(), topic);
   }
 
   /** For changes that need all three servers. */
   demandAll(): void {
-    demandAddress('KAFKA_BROKERS', this.config.kafka.brokers);
-    demandAddress('MONGODB_URI', this.config.mongodb.uri);
-    demandAddress('REDIS_URL', this.config.redis.url);
+    for (const name of SERVER_VARIABLES) this.demand(name);
+  }
+
+  /** The address of a server. @throws {StoreDataError} `config_invalid` if it is not set. */
+  demand(name: ServerVariable): string {
+    const { kafka, mongodb, redis } = this.config;
+    const addresses = {
+      KAFKA_BROKERS: kafka.brokers.join(','),
+      MONGODB_URI: mongodb.uri,
+      REDIS_URL: redis.url,
+    };
+    if (addresses[name] !== '') return addresses[name];
+    throw new StoreDataError(
+      'config_invalid',
+      `this command needs ${name}: set it, or start a local stack with "npm start", which writes its addresses to ${STACK_FILE}`,
+    );
   }
 
   readonly redis = lazy(() =>
-    this.#connect('Redis', 'REDIS_URL', this.config.redis.url, async () => {
+    this.#connect('Redis', 'REDIS_URL', async () => {
       let last: Error | undefined;
       const redis = createRedis(this.config, {
         away: (error) => {
@@ -126,7 +138,7 @@ export class Servers {
 
   /** The databases, after MongoDB was reached. */
   readonly databases = lazy(() =>
-    this.#connect('MongoDB', 'MONGODB_URI', this.config.mongodb.uri, async () => {
+    this.#connect('MongoDB', 'MONGODB_URI', async () => {
       const client = createWriterClient(this.config, 'admin');
       this.#closing.push(() => client.close());
       await client.db('admin').command({ ping: 1 });
@@ -147,10 +159,10 @@ export class Servers {
   #connectKafka<C extends Pick<Admin, 'connect' | 'disconnect'>>(
     create: (kafka: Kafka) => C,
   ): Promise<C> {
-    const { brokers } = this.config.kafka;
-    return this.#connect('Kafka', 'KAFKA_BROKERS', brokers.join(','), async () => {
+    return this.#connect('Kafka', 'KAFKA_BROKERS', async () => {
+      const { kafka } = this.config;
       // kafkajs retries for seconds and hides the cause.
-      await firstToAnswer(brokers, kafkaSecurity(this.config.kafka).ssl);
+      await firstToAnswer(kafka.brokers, kafkaSecurity(kafka).ssl);
       const client = create(this.#kafka());
       this.#closing.push(() => client.disconnect());
       await client.connect();
@@ -158,14 +170,8 @@ export class Servers {
     });
   }
 
-  async #connect<T>(
-    name: string,
-    variable: ServerVariable,
-    address: string,
-    connect: () => Promise<T>,
-  ): Promise<T> {
-    demandAddress(variable, address);
-    const shown = shownAddress(address);
+  async #connect<T>(name: string, variable: ServerVariable, connect: () => Promise<T>): Promise<T> {
+    const shown = shownAddress(this.demand(variable));
     const failed = (why: string, cause?: unknown) =>
       unavailable(`${name} cannot be reached at ${shown} (from ${this.#origin}): ${why}`, cause);
     try {
@@ -180,13 +186,11 @@ export class Servers {
   }
 
   /** Closes all connections; waits two seconds for each. */
-  async close(): Promise<void> {
+  async [Symbol.asyncDispose](): Promise<void> {
     const late = () => new Error('not closed');
-    const closing = this.#closing.splice(0).map((close) => withTimeLimit(CLOSE_MS, late, close));
+    const closing = this.#closing.map((close) => withTimeLimit(CLOSE_MS, late, close));
     await Promise.allSettled(closing);
   }
-
-  readonly [Symbol.asyncDispose] = () => this.close();
 }
 
 interface EnvironmentFlag {
@@ -208,6 +212,11 @@ export class Environment {
     [this.topic, this.accessTopic] = this.topics = topicsOf(name);
   }
 
+  /** Closes the servers. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.servers[Symbol.asyncDispose]();
+  }
+
   async generations() {
     return findGenerations(await this.servers.databases(), this.name);
   }
@@ -225,6 +234,14 @@ export class Environment {
 /** The servers of this process's settings, for a command, which closes them by `await using`. */
 export async function openServers(): Promise<Servers> {
   return new Servers(await readConnection(process.env));
+}
+
+/**
+ * One environment and its servers, for a command, which closes them by `await using`.
+ * @throws {WrongUsage} as `environmentOf`.
+ */
+export async function openEnvironment(flags: EnvironmentFlag): Promise<Environment> {
+  return (await openServers()).environmentOf(flags);
 }
 
 /** The message of the innermost cause: libraries wrap it. */
@@ -269,19 +286,16 @@ export async function connectionEnvironment(
       const origin = join(folder, STACK_FILE);
       const stack = await readStackFile(origin);
       if (stack === null) continue;
-      const given = Object.fromEntries(Object.entries(env).filter(([, value]) => value !== ''));
-      const {
-        kafka_brokers,
-        mongodb_uri: MONGODB_URI,
-        redis_url: REDIS_URL,
-        name_prefix: prefix,
-      } = stack;
-      const beneath = {
+      const given = Object.entries(env).filter(([, value]) => value !== '');
+      const combined = {
         ENVIRONMENTS: stack.environments.join(','),
-        ...(prefix !== undefined && { NAME_PREFIX: prefix }),
+        NAME_PREFIX: stack.name_prefix,
+        ...Object.fromEntries(given),
+        KAFKA_BROKERS: stack.kafka_brokers.join(','),
+        MONGODB_URI: stack.mongodb_uri,
+        REDIS_URL: stack.redis_url,
       };
-      const servers = { KAFKA_BROKERS: kafka_brokers.join(','), MONGODB_URI, REDIS_URL };
-      return { origin, env: { ...beneath, ...given, ...servers } };
+      return { origin, env: combined };
     }
   }
   return { env, origin: 'the environment variables' };
@@ -300,18 +314,6 @@ export async function readConnection(
   // A request may not wait; an operator may.
   const commandTimeoutMs = Math.max(config.redis.commandTimeoutMs, 2_000);
   return { origin, config: { ...config, redis: { ...config.redis, commandTimeoutMs } } };
-}
-
-/**
- * @throws {StoreDataError} `config_invalid` if the address of a server that a command uses is
- * not set.
- */
-export function demandAddress(name: ServerVariable, address: { length: number }): void {
-  if (address.length > 0) return;
-  throw new StoreDataError(
-    'config_invalid',
-    `this command needs ${name}: set it, or start a local stack with "npm start", which writes its addresses to ${STACK_FILE}`,
-  );
 }
 
 async function readStackFile(path: string): Promise<Static<typeof StackFile> | null> {

@@ -11,10 +11,10 @@ import { withTimeLimit } from '#shared/waiting.ts';
 const CONFLICTS_MS = 20_000;
 
 /** Runs `work` in transactions until one is committed, for at most 20 s. */
-export function inTransaction<R extends object>(
+export function inTransaction<T>(
   mongodb: MongoClient,
-  work: (session: ClientSession) => Promise<R>,
-): Promise<R> {
+  work: (session: ClientSession) => Promise<T>,
+): Promise<T> {
   const pauseMs = (attempt: number) => Math.min(20 * 2 ** attempt, 1_000) * Math.random();
   return tryAgain(CONFLICTS_MS, pauseMs, () =>
     mongodb.withSession((session) => runInTransaction(session, () => work(session))),
@@ -29,8 +29,11 @@ export function inSnapshot<T>(
   client: MongoClient,
   read: (session: ClientSession) => Promise<T>,
 ): Promise<T> {
-  const pauseMs = () => 100;
-  return tryAgain(SNAPSHOT_MS, pauseMs, () => client.withSession({ snapshot: true }, read));
+  return tryAgain(
+    SNAPSHOT_MS,
+    () => 100,
+    () => client.withSession({ snapshot: true }, read),
+  );
 }
 
 async function tryAgain<T>(

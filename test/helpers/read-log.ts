@@ -5,15 +5,11 @@ import type { Installation } from './installation.ts';
 
 /** All messages of a topic, in order within a partition. */
 export async function readLog({ config }: Installation, topic: string): Promise<LogMessage[]> {
-  const servers = new Servers({ config, origin: 'the test' });
+  await using servers = new Servers({ config, origin: 'the test' });
   const found: LogMessage[] = [];
-  try {
-    const { bounds, read } = await servers.logReader(topic);
-    for (const [partition, { start, end }] of await bounds()) {
-      await read({ partition, from: start, to: end }, (messages) => void found.push(...messages));
-    }
-  } finally {
-    await servers.close();
+  const { bounds, read } = await servers.logReader(topic);
+  for (const [partition, { start, end }] of await bounds()) {
+    await read({ partition, from: start, to: end }, (messages) => void found.push(...messages));
   }
   return found;
 }

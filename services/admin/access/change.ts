@@ -39,6 +39,7 @@ type Compose<S> = (before: S | null) => S;
 
 export interface Changed<S> {
   state: S;
+  sequence: number;
   changed: boolean;
 }
 
@@ -60,7 +61,7 @@ const POLL_MS = 40;
 
 /**
  * Changes a key or a store, and records it in the audit.
- * @param about what the command knows of the subject; the record has the rest.
+ * @param about what the command knows beyond the subject; the record has the rest.
  * @param waitMs how long a change that gives rights waits until the log is applied.
  * @throws {StoreDataError} what `compose` throws; `command_invalid` where others keep changing it; `environment_unavailable` with the name
  * of the server that is missing, as `IncompleteChange` if the change is in effect nevertheless.
@@ -76,21 +77,22 @@ export async function changeAccess<S extends object, R extends AccessRecord>(
   const record = await subject.read();
   const known =
     record === null ? {} : { environment: record.environment, store_id: record.store_id };
-  const about = { ...known, ...given };
-  return audited(servers, { action, details, ...about }, async () => {
+  const about = { ...known, ...subject.about, ...given };
+  const change = async () => {
     // A subject without a record and an environment does not exist: `compose` throws.
     const topic = accessTopic(about.environment ?? '');
-    const { written, sequence, ...result } = await writeChange(
-      servers,
-      topic,
-      subject,
-      compose,
-      waitMs,
-    );
+    const { written, ...result } = await writeChange(servers, topic, subject, compose, waitMs);
     if (written !== null) await complete(servers, subject.name, written, result.state);
-    const shown = subject.audited(result.state);
-    return { result, details: { ...shown, sequence, changed: result.changed, live: true } };
-  });
+    return result;
+  };
+  return audited(
+    servers,
+    { action, details, ...about },
+    change,
+    ({ state, sequence, changed }) => ({
+      details: { ...subject.audited(state), sequence, changed, live: true },
+    }),
+  );
 }
 
 async function writeChange<S extends object, R extends AccessRecord>(
@@ -99,7 +101,7 @@ async function writeChange<S extends object, R extends AccessRecord>(
   { name, read, stateOf, givesRights, atTheLast, write }: Subject<S, R>,
   compose: Compose<S>,
   waitMs: number,
-): Promise<Changed<S> & { written: R | null; sequence: number }> {
+): Promise<Changed<S> & { written: R | null }> {
   const control = await servers.control();
   let isLogApplied = false;
   for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt += 1) {
@@ -108,20 +110,16 @@ async function writeChange<S extends object, R extends AccessRecord>(
     const state = compose(before);
     if (isDeepStrictEqual(before, state))
       return { state, sequence: last, changed: false, written: record };
-    if (givesRights(before, state)) {
-      if (last === LAST_SEQUENCE) {
-        throw commandInvalid(`${name} has the last possible sequence: it can only be ${atTheLast}`);
-      }
-      if (!isLogApplied) {
-        await servers.redis();
-        await awaitAppliedLog(servers, name, topic, waitMs);
-        isLogApplied = true;
-        attempt -= 1;
-        continue;
-      }
+    const isGiven = givesRights(before, state);
+    if (last === LAST_SEQUENCE && (isGiven || atTheLast === NO_CHANGE)) {
+      throw commandInvalid(`${name} has the last possible sequence: it ${atTheLast}`);
     }
-    if (last === LAST_SEQUENCE && atTheLast === '') {
-      throw commandInvalid(`${name} has the last possible sequence: it stays as it is`);
+    if (isGiven && !isLogApplied) {
+      await servers.redis();
+      await awaitAppliedLog(servers, name, topic, waitMs);
+      isLogApplied = true;
+      attempt -= 1;
+      continue;
     }
     const sequence = Math.min(last + 1, LAST_SEQUENCE);
     const written = await withTransactionKill(control, topic, () => write(sequence, state)).catch(
@@ -222,11 +220,13 @@ export type KeyState = Pick<
 interface Subject<S, R extends AccessRecord> {
   /** For messages: `key abc`. */
   name: string;
+  /** For the audit. */
+  about: AuditSubject;
   read: () => Promise<R | null>;
   /** `null` without a record. */
   stateOf: (record: R | null) => { state: S | null; sequence: number };
   givesRights: (from: S | null, to: S) => boolean;
-  /** For messages: the changes that are possible at the last sequence; empty if none is. */
+  /** For messages: the changes that are possible at the last sequence. */
   atTheLast: string;
   /**
    * Writes a state to MongoDB, marked for the log; `null` when that has the same or a newer
@@ -237,6 +237,7 @@ interface Subject<S, R extends AccessRecord> {
   audited: (state: S) => AuditDetails;
 }
 
+const NO_CHANGE = 'stays as it is';
 const MARKED = { event_pending: true } as const;
 
 export function keySubject(
@@ -245,6 +246,7 @@ export function keySubject(
 ): Subject<KeyState, AccessKey> {
   return {
     name: `key ${clientId}`,
+    about: { client_id: clientId },
     read: () => keys.findOne({ _id: clientId }),
     stateOf: (key) => ({ sequence: Math.max(0, key?.sequence ?? 0), state: key }),
     givesRights: (from, to) =>
@@ -252,7 +254,7 @@ export function keySubject(
       ((to.status === 'active' && from?.status !== 'active') ||
         to.scopes.some((scope) => from?.scopes.includes(scope) !== true) ||
         to.secret_hashes.some((hash) => from?.secret_hashes.includes(hash) !== true)),
-    atTheLast: 'narrowed, deactivated or revoked',
+    atTheLast: 'can only be narrowed, deactivated or revoked',
     write: (sequence, { environment, store_id: storeId, status, ...state }) => {
       const scopes = SCOPES.filter((scope) => state.scopes.includes(scope));
       const { secret_hashes: secretHashes, secret_expires_at: secretExpiry = {} } = state;
@@ -271,20 +273,24 @@ export function keySubject(
   };
 }
 
+/** A store in an environment. */
+export type StoreOf = Pick<StoreAccess, 'environment' | 'store_id'>;
+
 export function storeSubject(
   { stores }: ControlCollections,
-  environment: string,
-  storeId: string,
+  about: StoreOf,
 ): Subject<{ status: StoreAccess['access_status'] }, StoreAccess> {
+  const { environment, store_id: storeId } = about;
   return {
     name: `store ${storeId} in ${environment}`,
+    about,
     read: () => stores.findOne({ _id: storeAccessId(environment, storeId) }),
     stateOf: (store) => ({
       sequence: Math.max(0, store?.access_sequence ?? 0),
       state: store === null ? null : { status: store.access_status },
     }),
     givesRights: (from, to) => to.status === 'active' && from?.status !== 'active',
-    atTheLast: 'blocked',
+    atTheLast: 'can only be blocked',
     write: (sequence, { status }) =>
       applyStoreStatus(stores, environment, { storeId, sequence, status }, 'access', MARKED),
     audited: ({ status }) => ({ status }),
@@ -293,12 +299,13 @@ export function storeSubject(
 
 export function quotaSubject(
   collections: ControlCollections,
-  environment: string,
-  storeId: string,
+  about: StoreOf,
 ): Subject<{ quota: OwnQuota }, StoreAccess> {
-  const { name, read } = storeSubject(collections, environment, storeId);
+  const { environment, store_id: storeId } = about;
+  const { name, read } = storeSubject(collections, about);
   return {
     name: `the quota of ${name}`,
+    about,
     read,
     stateOf: (store) => ({
       sequence: store?.quota_sequence ?? 0,
@@ -306,7 +313,7 @@ export function quotaSubject(
     }),
     // A quota limits requests, and gives no right.
     givesRights: () => false,
-    atTheLast: '',
+    atTheLast: NO_CHANGE,
     write: (sequence, { quota }) =>
       applyQuota(collections.stores, environment, { storeId, sequence, quota }, MARKED),
     audited: () => ({}),

@@ -67,10 +67,12 @@ async function inEach<C extends Record<string, number>>(
   for (const environment of servers.environmentsOf(flags)) {
     const { name } = environment;
     await remarkOtherErasures(environment, judgedTopics(environment));
-    const counts = await audited(servers, { action, environment: name, details: {} }, async () => {
-      const result = await work(environment);
-      return { result, details: result };
-    });
+    const counts = await audited(
+      servers,
+      { action, environment: name, details: {} },
+      () => work(environment),
+      (details) => ({ details }),
+    );
     done.push({ environment: name, ...counts });
   }
   return done;
@@ -186,8 +188,7 @@ function eventsOf(record: AccessRecord): AccessEvent[] {
       status,
       secret_expires_at,
     } = record;
-    const ends = secret_expires_at === undefined ? {} : { secret_expires_at };
-    const data = { secret_sha256, scopes, status, ...ends };
+    const data = { secret_sha256, scopes, status, secret_expires_at };
     // A key whose revocation was found in Redis alone has no sequence.
     const sequence = Math.max(0, record.sequence);
     return [{ entity: 'access_key', storeId, subject, sequence, data }];
@@ -253,13 +254,12 @@ async function publishRecords(
   await publishAccessEvents(servers, environment, events);
   const marked = records.filter((record) => record.event_pending === true);
   await Promise.all(
-    marked.map((record) => {
-      const { _id, version } = record;
-      return collectionOf(collections, record).updateOne(
-        { _id, version },
+    marked.map((record) =>
+      collectionOf(collections, record).updateOne(
+        { _id: record._id, version: record.version },
         { $unset: { event_pending: '' } },
-      );
-    }),
+      ),
+    ),
   );
   return events;
 }

@@ -8,8 +8,9 @@ import { markFailed, printResult, remark, tableOf } from '../output.ts';
 export const configCommand = () =>
   command('config', 'Show every setting, and check those of the environment').action(async () => {
     const { env, origin } = await connectionEnvironment(process.env);
-    const isSet = ({ name }: { name: string }) => Boolean(env[name]);
-    const settings = describeSettings().map((setting) => ({ ...setting, set: isSet(setting) }));
+    const settings = describeSettings().map((setting) => {
+      return { ...setting, set: Boolean(env[setting.name]) };
+    });
     const mistakes = findMistakes(env);
     const warnings = settingWarnings(env);
     const table = tableOf(settings, [

@@ -35,13 +35,14 @@ import {
   storeSubject,
   existingKey,
   keySubject,
+  type StoreOf,
 } from '../access/change.ts';
 import { publishErasure } from '../access/log.ts';
 import { audited } from '../audit.ts';
 import { toMessage } from '../dead-letters/messages.ts';
 import { storeCommand } from '../options.ts';
 import { askFor, checkCanAsk, printFacts } from '../output.ts';
-import { type Environment, openServers, type Servers } from '../servers.ts';
+import { type Environment, openEnvironment, type Servers } from '../servers.ts';
 import { withTransactionKill } from '../transaction.ts';
 import type { Redis } from 'ioredis';
 import type { Db, Filter } from 'mongodb';
@@ -52,18 +53,20 @@ export const eraseCommand = () =>
     .option('-y, --yes', 'do not ask')
     .action(async (store_id, flags) => {
       checkCanAsk(flags, 'erase a store for good');
-      await using servers = await openServers();
-      const environment = servers.environmentOf(flags);
+      await using environment = await openEnvironment(flags);
       const store = { environment: environment.name, store_id };
       await remarkUnknownStore(environment, store_id);
       const question = `Erase all that is stored of ${store_id} in ${environment.name} for good?`;
       await askFor(flags, question, 'nothing was erased');
-      const about = { action: 'stores.erase', ...store, details: {} } as const;
-      const generations = await audited(servers, about, async () => {
-        const result = await eraseStore(environment, store);
-        const documents = result.reduce((sum, one) => sum + totalOf(one.documents), 0);
-        return { result, details: { documents, generations: result.length } };
-      });
+      const generations = await audited(
+        environment.servers,
+        { action: 'stores.erase', ...store, details: {} },
+        () => eraseStore(environment, store),
+        (removed) => {
+          const documents = removed.reduce((sum, one) => sum + totalOf(one.documents), 0);
+          return { details: { documents, generations: removed.length } };
+        },
+      );
       const documents = generations.flatMap(({ generation, documents: counts }) =>
         Object.entries(counts).map(([name, count]) => [`g${generation} ${name}`, count]),
       );
@@ -75,21 +78,21 @@ const UNDER_WAY = { at: '$$NOW', sequence: { $add: [{ $ifNull: ['$erased.sequenc
 
 /** @returns the numbers of removed documents of each generation. */
 async function eraseStore(environment: Environment, store: StoreOf) {
-  const { servers, topic, accessTopic: access } = environment;
+  const { servers, topic, topics } = environment;
   const { store_id } = store;
   // Fails here if a server is missing, before anything is changed.
   await servers.redis();
-  const topics = [topic, access];
   await endsOf(servers, topics);
   const control = await servers.control();
   await generationsOf(environment);
 
-  const subject = storeSubject(await servers.access(), store.environment, store_id);
-  const about = { action: 'stores.block', ...store } as const;
-  await changeAccess(servers, about, subject, () => ({ status: 'blocked' as const }));
+  const subject = storeSubject(await servers.access(), store);
+  await changeAccess(servers, { action: 'stores.block' }, subject, () => ({
+    status: 'blocked' as const,
+  }));
   const isNoted = await note(servers, store, UNDER_WAY);
   if (!isNoted) throw new Error('the record of the store that was blocked is not there');
-  await afterSlicesUnderWay(control, access);
+  await afterSlicesUnderWay(control, environment.accessTopic);
   await revokeKeys(servers, store);
   await removeAccess(servers, store);
 
@@ -114,11 +117,7 @@ const MAX_ATTEMPTS = 10;
  * While the erasure is closing, slices wait for the ends; an older slice skips only what it fetched
  * before. So all processes decide alike about each message.
  */
-async function noteEnds(
-  servers: Servers,
-  store: StoreOf,
-  topics: readonly string[],
-): Promise<void> {
+async function noteEnds(servers: Servers, store: StoreOf, topics: readonly string[]) {
   for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt += 1) {
     const logs = await readLastMessages(servers, topics);
     await note(servers, store, {
@@ -164,14 +163,11 @@ async function readLastMessages(servers: Servers, topics: readonly string[]) {
   return found;
 }
 
-async function endsOf(
-  servers: Servers,
-  topics: readonly string[],
-): Promise<Omit<PartitionEnd, 'last'>[]> {
-  const ends: Omit<PartitionEnd, 'last'>[] = [];
+async function endsOf(servers: Servers, topics: readonly string[]) {
+  const ends = [];
   for (const topic of topics) {
-    const bounds = await servers.logBounds(topic);
-    ends.push(...[...bounds].map(([partition, { end }]) => ({ topic, partition, end })));
+    for (const [partition, { end }] of await servers.logBounds(topic))
+      ends.push({ topic, partition, end });
   }
   return ends;
 }
@@ -237,8 +233,6 @@ async function afterSlicesUnderWay(db: Db, topic: string): Promise<void> {
   );
 }
 
-type StoreOf = Pick<StoreAccess, 'environment' | 'store_id'>;
-
 /** Keys that Redis scans at once. */
 const SCAN_BATCH = 1_000;
 
@@ -250,14 +244,14 @@ async function revokeKeys(servers: Servers, store: StoreOf): Promise<void> {
   const { keys } = collections;
   const valid = await keys.find({ ...store, status: { $ne: 'revoked' } }).toArray();
   for (const { _id } of valid) {
-    const about = { action: 'keys.revoke', client_id: _id, ...store } as const;
-    await changeAccess(servers, about, keySubject(collections, _id), (before) => ({
+    const subject = keySubject(collections, _id);
+    await changeAccess(servers, { action: 'keys.revoke' }, subject, (before) => ({
       ...existingKey(_id, before, true),
       status: 'revoked' as const,
     }));
   }
-  await keys.updateMany({ ...store }, WITHOUT_RIGHTS);
-  for (const key of await keys.find({ ...store }).toArray()) {
+  await keys.updateMany(store, WITHOUT_RIGHTS);
+  for (const key of await keys.find(store).toArray()) {
     const published = publishedKey(prefix, key);
     await execute(replaceVersioned(nodeFor(redis, published.redisKey).multi(), published));
   }
@@ -274,7 +268,7 @@ async function removeAccess(servers: Servers, store: StoreOf): Promise<void> {
     for await (const names of scanPrefix(redis, prefix)) await redis.del(...names);
   }
   await redis.del(own.lastTokens);
-  await (await servers.access()).revokedSessions.deleteMany({ ...store });
+  await (await servers.access()).revokedSessions.deleteMany(store);
   const letters = await Array.fromAsync(lettersOf(control, accessTopic(environment), store_id));
   await lettersIn(control).deleteMany({ _id: { $in: letters } });
 }
@@ -318,7 +312,7 @@ async function removeDocuments(db: Db, topic: string, storeId: string): Promise<
       const began = performance.now();
       await db.collection(name).deleteMany({ _id: { $in: ids as never[] } });
       await sleep((performance.now() - began) * REST);
-      add(counts, name, ids.length);
+      counts[name] = (counts[name] ?? 0) + ids.length;
     }
   };
   let before: number;
@@ -327,8 +321,10 @@ async function removeDocuments(db: Db, topic: string, storeId: string): Promise<
     for (const name of COLLECTIONS_OF_STORES) {
       const options = { projection: { _id: 1 }, batchSize: PIECE };
       const found = db.collection<OfStore>(name).find(ofStore(name, storeId), options);
-      const ids = found.map(({ _id }) => _id as unknown);
-      await remove(name, ids);
+      await remove(
+        name,
+        found.map(({ _id }) => _id),
+      );
     }
     await remove(DEAD_LETTERS, lettersOf(db, topic, storeId));
   } while (totalOf(counts) > before);
@@ -341,10 +337,6 @@ async function* lettersOf(db: Db, topic: string, storeId: string): AsyncGenerato
   for await (const letter of letters.find({ topic }, { batchSize: LETTERS_BATCH })) {
     if (storesNamedBy(toMessage(letter)).includes(storeId)) yield letter._id;
   }
-}
-
-function add(counts: Counts, name: string, count: number): void {
-  if (count > 0) counts[name] = (counts[name] ?? 0) + count;
 }
 
 function totalOf(counts: Counts): number {

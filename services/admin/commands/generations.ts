@@ -7,8 +7,8 @@ import { lagOf, sumOfLags } from '#shared/kafka/positions.ts';
 import { readPositions } from '#shared/projection/slice/checkpoint.ts';
 import { pointersIn } from '#shared/read-models/generation.ts';
 import { remarkOtherErasures } from '../access/log.ts';
-import { type Environment, openServers } from '../servers.ts';
-import { compareWithLive, describeComparison, unacceptable } from '../generations/compare.ts';
+import { type Environment, openEnvironment, openServers } from '../servers.ts';
+import { compareWithLive, describeComparison, isAcceptable } from '../generations/compare.ts';
 import {
   dropGeneration,
   flip,
@@ -51,8 +51,7 @@ export const rebuildCommand = () =>
     .option('--wait', 'compare, and leave making it live to "generations flip"')
     .addOption(acceptOption('make it live in spite of differences'))
     .action(async (flags) => {
-      await using servers = await openServers();
-      const environment = servers.environmentOf(flags);
+      await using environment = await openEnvironment(flags);
       const { name } = environment;
       await remarkOtherErasures(environment, [environment.topic]);
       const signal = stopSignal();
@@ -65,21 +64,20 @@ export const rebuildCommand = () =>
           throw commandInvalid('interrupted: run the command again, it continues');
         progress(`comparing: ${stores} of ${of} stores`);
       });
-      const isHeld = flags.wait === true || unacceptable(comparison, flags.accept).length > 0;
+      const { wait = false, accept } = flags;
+      const isHeld = wait || !isAcceptable(comparison, accept);
       const flipped = isHeld ? null : await flip(environment, number);
       printResult(
         { environment: name, generation: number, flipped, comparison },
-        `${describeComparison(comparison)}\n${outcome(name, number, flipped, flags.wait === true)}`,
+        `${describeComparison(comparison)}\n${outcome(name, number, flipped, wait)}`,
       );
-      if (flipped === null && flags.wait !== true) markFailed();
+      if (isHeld && !wait) markFailed();
     });
-
-type Flipped = Awaited<ReturnType<typeof flip>>;
 
 function outcome(
   environment: string,
   number: number,
-  flipped: Flipped | null,
+  flipped: { from: number; to: number } | null,
   wait: boolean,
 ): string {
   if (flipped !== null) {
@@ -100,15 +98,12 @@ export const listCommand = () =>
       const generations = (
         await Promise.all(servers.environmentsOf(flags).map(listGenerations))
       ).flat();
-      const age = ({ created_at: since }: (typeof generations)[number]) =>
-        since && formatAge(since);
-      const version = ['VERSION', 'projection_version'] as const;
       const table = tableOf(generations, [
         'environment',
         'number',
         'state',
-        version,
-        ['AGE', age],
+        ['VERSION', 'projection_version'],
+        ['AGE', ({ created_at: since }) => since && formatAge(since)],
         'lag',
         'projectors',
       ]);
@@ -155,8 +150,7 @@ export const flipCommand = () =>
     .addOption(oneEnvironmentOption())
     .addOption(acceptOption('in spite of differences'))
     .action(async (given, flags) => {
-      await using servers = await openServers();
-      const environment = servers.environmentOf(flags);
+      await using environment = await openEnvironment(flags);
       const { name } = environment;
       const built = building(await environment.generations())?.number;
       const number = given ?? built;
@@ -164,7 +158,7 @@ export const flipCommand = () =>
         throw notFound(`no generation of ${name} is being built: give its number`);
       if (number === built && flags.accept !== 'all') {
         const comparison = await compareWithLive(environment, number);
-        if (unacceptable(comparison, flags.accept).length > 0) {
+        if (!isAcceptable(comparison, flags.accept)) {
           throw commandInvalid(
             `generation ${number} of ${name} differs from the live one; --accept makes it live:\n` +
               describeComparison(comparison),
@@ -195,10 +189,10 @@ export const rollbackCommand = () =>
     .addOption(oneEnvironmentOption())
     .option('--force', 'even if it lacks messages, which it applies later')
     .action(async (flags) => {
-      await using servers = await openServers();
-      const environment = servers.environmentOf(flags);
+      await using environment = await openEnvironment(flags);
       const { name } = environment;
-      const { previous } = (await pointersIn(await servers.control()).findOne({ _id: name })) ?? {};
+      const { previous } =
+        (await pointersIn(await environment.servers.control()).findOne({ _id: name })) ?? {};
       if (previous === undefined) throw notFound(`${name} has no generation to go back to`);
       await flipAndPrint(environment, previous, flags.force ? null : ROLLBACK_MS);
     });
@@ -210,8 +204,7 @@ export const dropCommand = () =>
     .option('-y, --yes', 'do not ask')
     .action(async (number, flags) => {
       checkCanAsk(flags, 'drop a generation for good');
-      await using servers = await openServers();
-      const environment = servers.environmentOf(flags);
+      await using environment = await openEnvironment(flags);
       const what = `generation ${number} of ${environment.name}`;
       await askFor(
         flags,

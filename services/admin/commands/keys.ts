@@ -37,7 +37,7 @@ import {
   WrongUsage,
 } from '../options.ts';
 import { printFacts, printRows, remark, formatAge, isJson } from '../output.ts';
-import { openServers, type Servers } from '../servers.ts';
+import { openEnvironment, openServers, type Servers } from '../servers.ts';
 import { Option } from '@commander-js/extra-typings';
 import type { Filter } from 'mongodb';
 import { readFile } from 'node:fs/promises';
@@ -53,24 +53,26 @@ export const listCommand = () =>
       await using servers = await openServers();
       const filter: Filter<AccessKey> = {
         environment: { $in: servers.environmentsOf(flags).map(({ name }) => name) },
-        ...(flags.store !== undefined && { store_id: flags.store }),
-        ...(flags.status !== undefined && { status: flags.status }),
+        ...(flags.store && { store_id: flags.store }),
+        ...(flags.status && { status: flags.status }),
       };
       const { keys } = await servers.access();
       const sort = { environment: 1, store_id: 1, _id: 1 } as const;
       const found = await keys.find(filter, { sort, limit: flags.limit + 1 }).toArray();
       const last = await readLastTokens(servers, found);
       const rows = found.map((key) => toJson(key, last));
-      const lastToken = ({ last_token_at: at }: (typeof rows)[number]) =>
-        at && `${formatAge(at)} ago`;
-      const columns = [
-        'client_id',
-        'store_id',
-        'environment',
-        'status',
-        ['SCOPES', 'scopes'],
-      ] as const;
-      printRows(rows, [...columns, ['LAST TOKEN', lastToken]], flags.limit);
+      printRows(
+        rows,
+        [
+          'client_id',
+          'store_id',
+          'environment',
+          'status',
+          'scopes',
+          ['LAST TOKEN', ({ last_token_at: at }) => at && `${formatAge(at)} ago`],
+        ],
+        flags.limit,
+      );
     });
 
 /** When keys last got a token, in milliseconds, by `client_id`; without those that Redis lacks. */
@@ -159,11 +161,16 @@ export const statusCommands = () =>
       .addOption(waitOption())
       .action(async (clientId, flags) => {
         await using servers = await openServers();
-        const about = { action: `keys.${name}` } as const;
-        const { changed } = await changeKey(servers, clientId, flags, about, (before) => ({
-          ...existingKey(clientId, before, status === 'revoked'),
-          status,
-        }));
+        const { changed } = await changeKey(
+          servers,
+          clientId,
+          flags,
+          { action: `keys.${name}` },
+          (before) => ({
+            ...existingKey(clientId, before, status === 'revoked'),
+            status,
+          }),
+        );
         if (!changed) remark(`note: it was ${status} already`);
       }),
   );
@@ -182,19 +189,11 @@ async function changeKey(
 ): Promise<Changed<KeyState>> {
   const subject = keySubject(await servers.access(), clientId);
   const show = (state: KeyState, changed: boolean, live: boolean) => {
-    const {
-      environment,
-      store_id,
-      scopes,
-      status,
-      secret_hashes: hashes,
-      secret_expires_at: ends,
-    } = state;
-    const [, old] = hashes;
-    const secret = fresh?.secret ?? null;
+    const { environment, store_id, scopes, status, secret_expires_at: ends } = state;
+    const [, old] = state.secret_hashes;
     printFacts({
       client_id: clientId,
-      ...(secret !== null && { client_secret: secret }),
+      ...(fresh?.secret && { client_secret: fresh.secret }),
       store_id,
       environment,
       scopes,
@@ -205,13 +204,7 @@ async function changeKey(
     });
   };
   try {
-    const changed = await changeAccess(
-      servers,
-      { client_id: clientId, ...about },
-      subject,
-      compose,
-      flags.wait * 1_000,
-    );
+    const changed = await changeAccess(servers, about, subject, compose, flags.wait * 1_000);
     show(changed.state, changed.changed, true);
     return changed;
   } catch (error) {
@@ -241,38 +234,42 @@ export const createCommand = () =>
     .option('--secret-file <file>', 'file with the secret of --client-id; "-" is standard input')
     .addOption(waitOption())
     .action(async (flags) => {
-      const imported = await importedSecret(flags);
-      await using servers = await openServers();
-      const chosen = servers.environmentOf(flags);
-      const { name: environment } = chosen;
-      const { store: store_id, scopes } = flags;
+      const { store: store_id, scopes, secretFile } = flags;
+      if (secretFile !== undefined && flags.clientId === undefined)
+        throw new WrongUsage('a secret of your own needs its --client-id');
+      const imported = secretFile === undefined ? null : await readSecret(secretFile);
+      await using chosen = await openEnvironment(flags);
+      const { servers, name: environment } = chosen;
       const clientId = flags.clientId ?? newClientId();
       const secret = imported ?? newClientSecret();
-      const secret_hashes = [hashSecret(secret)];
       await remarkUnknownStore(chosen, store_id);
       const details = { scopes, secret: imported === null ? 'made' : 'brought' };
       const about = { action: 'keys.create', environment, store_id, details } as const;
       const compose = (before: KeyState | null): KeyState => {
         if (before === null)
-          return { environment, store_id, secret_hashes, scopes, status: 'active' };
+          return {
+            environment,
+            store_id,
+            secret_hashes: [hashSecret(secret)],
+            scopes,
+            status: 'active',
+          };
         throw commandInvalid(
           `client_id ${clientId} exists already: store ${before.store_id} in ${before.environment}, ${before.status}`,
         );
       };
-      const fresh = { secret: imported === null ? secret : null };
-      await changeKey(servers, clientId, flags, about, compose, fresh);
+      await changeKey(servers, clientId, flags, about, compose, {
+        secret: imported === null ? secret : null,
+      });
     });
 
-interface SecretFlags {
-  clientId?: string | undefined;
-  secretFile?: string | undefined;
-}
-
-/** The operator's own secret; `null` if one is generated. */
-async function importedSecret({ clientId, secretFile }: SecretFlags): Promise<string | null> {
-  if (secretFile === undefined) return null;
-  if (clientId === undefined) throw new WrongUsage('a secret of your own needs its --client-id');
-  const secret = (await readSecret(secretFile)).replace(/\r?\n$/, '');
+/** The operator's own secret. */
+async function readSecret(file: string): Promise<string> {
+  const reading = file === '-' ? readText(process.stdin) : readFile(file, 'utf8');
+  const text = await reading.catch((cause: unknown) => {
+    throw new StoreDataError('not_found', `the secret file ${file} cannot be read`, { cause });
+  });
+  const secret = text.replace(/\r?\n$/, '');
   if (secret === '' || secret.length > MAX_SECRET_LENGTH || /\p{Cc}/u.test(secret)) {
     throw new WrongUsage(
       `the secret must be one line of 1 to ${MAX_SECRET_LENGTH} characters without control characters`,
@@ -286,20 +283,8 @@ async function importedSecret({ clientId, secretFile }: SecretFlags): Promise<st
   return secret;
 }
 
-async function readSecret(file: string): Promise<string> {
-  if (file === '-') return readText(process.stdin);
-  try {
-    return await readFile(file, 'utf8');
-  } catch (error) {
-    throw new StoreDataError('not_found', `the secret file ${file} cannot be read`, {
-      cause: error,
-    });
-  }
-}
-
 export const rotateSecretCommand = () =>
-  command('rotate-secret', 'Give a key a new secret; the old one is valid until it is retired')
-    .argument('<client_id>', 'the key', readClientId)
+  keyCommand('rotate-secret', 'Give a key a new secret; the old one is valid until it is retired')
     .option('--retire-old', 'make no new secret: end the older of the two, at once')
     .option('--retire-old-after <time>', 'end the old secret after a time such as 24h', duration)
     .addOption(waitOption())
@@ -310,8 +295,7 @@ export const rotateSecretCommand = () =>
       }
       await using servers = await openServers();
       if (retireOld) {
-        const about = { action: 'keys.retire-secret' } as const;
-        await changeKey(servers, clientId, flags, about, (before) =>
+        await changeKey(servers, clientId, flags, { action: 'keys.retire-secret' }, (before) =>
           withoutOldSecret(clientId, before),
         );
         if (!isJson()) remark('the old secret is retired; its tokens are valid until they expire');

@@ -73,13 +73,8 @@ export async function unlessKafkaIsAway<T>(read: () => Promise<T>): Promise<T | 
   }
 }
 
-/** Its lag is `null` if that of a partition is. */
-function toJson(partitions: readonly PartitionLag[]) {
-  return { lag: sumOfLags(partitions.map(({ lag }) => lag)), partitions };
-}
-
 function show(lags: readonly PartitionLag[]): void {
-  const json = toJson(lags);
+  const json = { lag: sumOfLags(lags.map(({ lag }) => lag)), partitions: lags };
   const rows = lags.map((one) => {
     const { lag, end, last_applied_at: last } = one;
     return {

@@ -6,7 +6,7 @@ import { BSON } from 'mongodb';
 import { createSigningKeys } from '#shared/access/signing-key-set.ts';
 import { accessTopic, changesTopic } from '#shared/events/topics.ts';
 import { type Admin, checkTopics, createTopics } from '#shared/kafka/client.ts';
-import { demandAddress, openServers } from '../servers.ts';
+import { openServers } from '../servers.ts';
 import { command, wholeNumber, WrongUsage } from '../options.ts';
 import { printResult, remark } from '../output.ts';
 import { commandText, planSharding, sendAll } from '../prepare/sharding.ts';
@@ -41,7 +41,7 @@ export const prepareCommand = () =>
         const json = { commands: BSON.EJSON.serialize(missing) };
         return printResult(json, missing.map(commandText).join('\n'));
       }
-      demandAddress('MONGODB_URI', config.mongodb.uri);
+      servers.demand('MONGODB_URI');
       const replicaSet = await initiateReplicaSet(config);
       const changes = config.environments.map(changesTopic);
       const access = config.environments.map(accessTopic);
@@ -52,7 +52,6 @@ export const prepareCommand = () =>
       await checkTopics(admin, [...changes, ...access], remark);
       if (asked !== undefined) await remarkOtherPartitions(admin, changes, asked);
       await sendAll(servers, missing);
-      const sharded = shard ? missing.length : null;
       const { signingKeysFile } = config.tokens;
       const signingKeys = signingKeysFile !== null && (await createSigningKeys(signingKeysFile));
       const words = [
@@ -64,11 +63,12 @@ export const prepareCommand = () =>
           signingKeys ? `signing key made: ${signingKeysFile}` : 'signing keys were there',
         );
       }
-      if (sharded !== null) {
+      const sharded = missing.length;
+      if (shard) {
         words.push(sharded > 0 ? `shards made by ${sharded} commands` : 'shards were there');
       }
       const result = { replica_set: replicaSet, topics, signing_keys: signingKeys };
-      printResult({ ...result, ...(sharded !== null && { sharded }) }, words.join('\n'));
+      printResult({ ...result, ...(shard && { sharded }) }, words.join('\n'));
     });
 
 const PARTITIONS = 6;

@@ -16,9 +16,8 @@ import {
   COLLECTIONS,
   documentId,
   documentsWith,
+  findTombstones,
   tombstoneId,
-  tombstonesIn,
-  tombstonesWith,
 } from '#shared/read-models/collections.ts';
 import { command, oneEnvironmentOption } from '../options.ts';
 import { isJson, markFailed, printResult, remark, formatDuration, stopSignal } from '../output.ts';
@@ -33,7 +32,7 @@ import {
   type RecordVersion,
   type StoredSequences,
 } from '../publish/publish-stream.ts';
-import { type Environment, openServers, type Servers } from '../servers.ts';
+import { type Environment, openEnvironment, type Servers } from '../servers.ts';
 import type { Db } from 'mongodb';
 import { once } from 'node:events';
 import { createReadStream } from 'node:fs';
@@ -51,8 +50,8 @@ export const publishCommand = () =>
     .option('--check', 'send nothing: name all mistakes and unknown fields')
     .action(async (file, flags) => {
       if (flags.check) return check(file);
-      await using servers = await openServers();
-      await run(servers.environmentOf(flags), file);
+      await using environment = await openEnvironment(flags);
+      await run(environment, file);
     });
 
 /** Reports all mistakes and ignored fields of each line, without a server. */
@@ -64,8 +63,7 @@ async function check(file: string): Promise<void> {
       const say = (reason: string, detail: string) =>
         remark(lineInWords(line.number, reason, detail));
       try {
-        const event = readEventLine(line);
-        if (event === null) {
+        if (readEventLine(line) === null) {
           counts.blank += 1;
           continue;
         }
@@ -122,7 +120,7 @@ async function run(environment: Environment, file: string): Promise<void> {
     stored: stored ?? (async () => NOTHING),
   }).then(
     () => null,
-    (error: unknown) => ({ cause: error, said: asFailure(error) }),
+    (cause: unknown) => ({ cause }),
   );
   clearInterval(timer);
   const elapsedMs = performance.now() - startedAt;
@@ -146,8 +144,8 @@ async function run(environment: Environment, file: string): Promise<void> {
   const stopped = (why: string) =>
     `stopped after line ${counts.doneUpToLine}${why}; the rest begins with ${next} (an event sent twice changes nothing)`;
   if (failure !== null) {
-    const { cause, said } = failure;
-    throw new StoreDataError(said.code, stopped(`: ${said.message}`), { cause });
+    const { code, message } = asFailure(failure.cause);
+    throw new StoreDataError(code, stopped(`: ${message}`), failure);
   }
   if (stopping.aborted) remark(stopped(''));
   if (stopping.aborted || rejected > 0) markFailed();
@@ -228,12 +226,9 @@ async function readSequences(
   records: readonly RecordVersion[],
 ): Promise<Map<string, number>> {
   const stored = new Map<string, number>();
-  const ids = [
-    ...new Set(records.map(({ entity, storeId, id }) => tombstoneId(entity, storeId, id))),
-  ];
+  const ids = records.map(({ entity, storeId, id }) => tombstoneId(entity, storeId, id));
+  for (const { _id, sequence } of await findTombstones(db, ids)) stored.set(_id, sequence);
   const options = { projection: { sequence: 1 }, hint: BY_ID };
-  const tombstones = await tombstonesIn(db).find(tombstonesWith(ids), options).toArray();
-  for (const { _id, sequence } of tombstones) stored.set(_id, sequence);
   for (const [entity, own] of Map.groupBy(records, (record) => record.entity)) {
     const documents = own.map(({ storeId, id }) => documentId(storeId, id));
     const found = db

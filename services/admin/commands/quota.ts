@@ -1,7 +1,7 @@
 /** `quota`: the quotas of stores that differ from the configured one. */
 import type { OwnQuota } from '#shared/events/access-event.ts';
 import { changeAccess, remarkUnknownStore, quotaSubject } from '../access/change.ts';
-import { openServers, type Servers } from '../servers.ts';
+import { openEnvironment } from '../servers.ts';
 import { command, oneEnvironmentOption, storeOption, wholeNumber } from '../options.ts';
 import { printFacts, remark } from '../output.ts';
 
@@ -30,29 +30,18 @@ async function change(
   quota: OwnQuota,
 ): Promise<void> {
   const { store } = flags;
-  await using servers = await openServers();
-  const chosen = servers.environmentOf(flags);
-  const { name: environment } = chosen;
+  await using chosen = await openEnvironment(flags);
+  const { servers, name: environment } = chosen;
   await remarkUnknownStore(chosen, store);
-  const changed = await setQuota(servers, environment, store, quota);
+  // Without Redis the change could not be completed.
+  await servers.redis();
+  const subject = quotaSubject(await servers.access(), { environment, store_id: store });
+  const action = quota === null ? 'quota.reset' : 'quota.set';
+  const about = { action, details: { ...quota } } as const;
+  const { changed } = await changeAccess(servers, about, subject, () => ({ quota }));
   if (!changed) remark(`note: it was ${inWords(quota)} already`);
   const result = { store_id: store, environment, quota: toJson(quota), changed };
   printFacts(result, { ...result, quota: inWords(quota) });
-}
-
-export async function setQuota(
-  servers: Servers,
-  environment: string,
-  storeId: string,
-  quota: OwnQuota,
-): Promise<boolean> {
-  // Without Redis the change could not be completed.
-  await servers.redis();
-  const subject = quotaSubject(await servers.access(), environment, storeId);
-  const action = quota === null ? 'quota.reset' : 'quota.set';
-  const about = { action, environment, store_id: storeId, details: { ...quota } } as const;
-  const { changed } = await changeAccess(servers, about, subject, () => ({ quota }));
-  return changed;
 }
 
 export function inWords(quota: ReturnType<typeof toJson> | OwnQuota | undefined): string {

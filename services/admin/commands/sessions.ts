@@ -10,7 +10,7 @@ import { nodeFor } from '#shared/redis-masters.ts';
 import { withTimeLimit } from '#shared/waiting.ts';
 import { UNTIL_REDIS_IS_BACK } from '../access/change.ts';
 import { audited, messageOf } from '../audit.ts';
-import { openServers, type Servers } from '../servers.ts';
+import { openEnvironment, openServers, type Servers } from '../servers.ts';
 import { scanPrefix } from './erase.ts';
 import {
   clientId as readClientId,
@@ -30,13 +30,13 @@ export const listCommand = () =>
     .option('-c, --client <id>', 'only those of a key', readClientId)
     .addOption(limitOption(100))
     .action(async (flags) => {
-      await using servers = await openServers();
-      const { name: environment } = servers.environmentOf(flags);
+      await using chosen = await openEnvironment(flags);
+      const { servers, name: environment } = chosen;
       const { limit, client } = flags;
       const own = redisKeys(servers.config.namePrefix, environment, flags.store).session('');
       // All sessions of a store are on one node.
       const redis = nodeFor(await servers.redis(), own);
-      const found: { session_id: string; client_id: string; seconds_left: number }[] = [];
+      const found = [];
       for await (const names of scanPrefix(redis, own)) {
         for (const name of names) {
           const [client_id, seconds_left] = await Promise.all([redis.get(name), redis.ttl(name)]);
@@ -47,9 +47,15 @@ export const listCommand = () =>
         if (found.length > limit) break;
       }
       const rows = found.toSorted((a, b) => b.seconds_left - a.seconds_left);
-      const ends = ({ seconds_left }: (typeof rows)[number]) =>
-        formatDuration(seconds_left * 1_000);
-      printRows(rows, ['session_id', 'client_id', ['ENDS IN', ends]], limit);
+      printRows(
+        rows,
+        [
+          'session_id',
+          'client_id',
+          ['ENDS IN', ({ seconds_left }) => formatDuration(seconds_left * 1_000)],
+        ],
+        limit,
+      );
     });
 
 /** The longest lifetime that a token can be configured to have. */
@@ -71,17 +77,17 @@ export const revokeCommand = () =>
       servers.environmentOf(session);
       if (Number(expires_at) <= Date.now()) remark('note: the token has expired already');
       const about = { environment, store_id, client_id, session_id };
-      const work = { action: 'sessions.revoke', ...about, details: {} } as const;
-      const { was_live, revoked_before } = await audited(servers, work, async () => {
-        const wasLive = await isLiveNow(servers, session);
-        const { revokedSessions } = await servers.access();
-        const noted = await noteRevocation(revokedSessions, session, expires_at);
-        const result = {
-          was_live: (await endNow(servers, session)) || wasLive,
-          revoked_before: noted,
-        };
-        return { result, details: result };
-      });
+      const { was_live, revoked_before } = await audited(
+        servers,
+        { action: 'sessions.revoke', ...about, details: {} },
+        async () => {
+          const wasLive = await isLiveNow(servers, session);
+          const { revokedSessions } = await servers.access();
+          const revoked_before = await noteRevocation(revokedSessions, session, expires_at);
+          return { was_live: (await endNow(servers, session)) || wasLive, revoked_before };
+        },
+        (details) => ({ details }),
+      );
       if (was_live === false && !revoked_before && Number(expires_at) > Date.now()) {
         markFailed();
         remark(
@@ -164,7 +170,7 @@ type Session = Omit<RevokedSession, 'revoked_at' | 'publish_pending'>;
 const SESSION_ID_PATTERN = /^[0-9a-f]{32}$/;
 
 /** The session of a token; `null` when it is not an access token of ours. */
-export function sessionOfToken(token: string): Session | null {
+function sessionOfToken(token: string): Session | null {
   try {
     if (decodeProtectedHeader(token).typ !== 'at+jwt') return null;
     const { jti: _id, exp, client_id, store_id, environment } = decodeJwt(token);

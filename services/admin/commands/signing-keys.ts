@@ -59,18 +59,15 @@ export const rotateCommand = () =>
       const { file, lifetimeMs } = await keyFile();
       await using servers = await openServers();
       const details = { activate_after_seconds: activateAfter / 1_000 };
-      const keys = await audited(servers, { action: 'signing-keys.rotate', details }, async () => {
-        const result = await changeKeys(file, (before) =>
-          withNewKey(before, lifetimeMs, activateAfter),
-        );
-        const [made] = result;
-        const subject = made === undefined ? {} : { kid: made.kid };
-        return {
-          result,
-          subject,
+      const keys = await audited(
+        servers,
+        { action: 'signing-keys.rotate', details },
+        () => changeKeys(file, (before) => withNewKey(before, lifetimeMs, activateAfter)),
+        ([made]) => ({
+          ...(made && { kid: made.kid }),
           details: { signs_from: inWords(new Date((made?.nbf ?? 0) * 1_000)) },
-        };
-      });
+        }),
+      );
       show(keys, lifetimeMs);
     });
 
@@ -85,10 +82,8 @@ export const retireCommand = () =>
       const keys = await audited(
         servers,
         { action: 'signing-keys.retire', kid, details: { force } },
-        async () => ({
-          result: await changeKeys(file, async (before) => without(before, kid, lifetimeMs, force)),
-          details: {},
-        }),
+        () => changeKeys(file, async (before) => without(before, kid, lifetimeMs, force)),
+        () => ({ details: {} }),
       );
       show(keys, lifetimeMs);
     });

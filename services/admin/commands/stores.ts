@@ -3,7 +3,6 @@ import { isBlocked, type StoreAccess, storeAccessId } from '#shared/access/acces
 import { findErasedIn } from '#shared/access/erased-stores.ts';
 import { notFound } from '#shared/errors.ts';
 import { readChange } from '#shared/events/change.ts';
-import { ENTITY_NAMES } from '#shared/events/entities.ts';
 import { EventRejected } from '#shared/events/rejection.ts';
 import type { LogMessage } from '#shared/kafka/message.ts';
 import { leaveOutDropped } from '#shared/projection/dead-letters/decisions.ts';
@@ -12,7 +11,7 @@ import { COLLECTIONS, type StoreDocument } from '#shared/read-models/collections
 import { changeAccess, remarkUnknownStore, storeSubject } from '../access/change.ts';
 import { command, environmentOption, limitOption, storeCommand, waitOption } from '../options.ts';
 import { markFailed, printFacts, printRows, remark } from '../output.ts';
-import { type Environment, openServers } from '../servers.ts';
+import { type Environment, openEnvironment, openServers } from '../servers.ts';
 import { inWords, toJson as quotaToJson } from './quota.ts';
 import { once } from 'node:events';
 
@@ -26,10 +25,16 @@ export const listCommand = () =>
         .environmentsOf(flags)
         .map((environment) => storesOf(environment, {}, flags.limit + 1));
       const rows = (await Promise.all(ofEach)).flat().map(({ row }) => row);
-      const quota = ['QUOTA', (row: (typeof rows)[number]) => inWords(row.quota)] as const;
       printRows(
         rows,
-        ['store_id', 'environment', 'blocked', 'active_keys', quota, 'name'],
+        [
+          'store_id',
+          'environment',
+          'blocked',
+          'active_keys',
+          ['QUOTA', ({ quota }) => inWords(quota)],
+          'name',
+        ],
         flags.limit,
       );
     });
@@ -37,8 +42,7 @@ export const listCommand = () =>
 export const showCommand = () =>
   storeCommand('show', 'Show the access to a store, and the number of its records').action(
     async (store_id, flags) => {
-      await using servers = await openServers();
-      const environment = servers.environmentOf(flags);
+      await using environment = await openEnvironment(flags);
       const [found] = await storesOf(environment, { store_id }, 1);
       if (found === undefined) throw noStore(store_id, environment);
       const counts = await countsOf(environment, store_id);
@@ -108,10 +112,8 @@ async function storesOf(of: Environment, filter: { store_id?: string }, limit: n
 
 async function countsOf(environment: Environment, store_id: string) {
   const generation = await environment.liveGeneration();
-  const kinds = ENTITY_NAMES.filter((entity) => entity !== 'store').map(
-    (entity) => COLLECTIONS[entity],
-  );
-  const counts = kinds.map(async (collection) => {
+  const { store: _record, ...kinds } = COLLECTIONS;
+  const counts = Object.values(kinds).map(async (collection) => {
     const count = await generation?.db.collection(collection).countDocuments({ store_id });
     return [collection, count ?? 0] as const;
   });
@@ -138,17 +140,14 @@ export const statusCommands = () =>
     storeCommand(name, description)
       .addOption(waitOption())
       .action(async (store_id, flags) => {
-        await using servers = await openServers();
-        const chosen = servers.environmentOf(flags);
-        const { name: environment } = chosen;
+        await using chosen = await openEnvironment(flags);
+        const { servers, name: environment } = chosen;
         // Blocking does not wait for this.
         const remarking = remarkUnknownStore(chosen, store_id);
-        const collections = await servers.access();
-        const subject = storeSubject(collections, environment, store_id);
-        const about = { action: `stores.${name}`, environment, store_id } as const;
+        const subject = storeSubject(await servers.access(), { environment, store_id });
         const changing = changeAccess(
           servers,
-          about,
+          { action: `stores.${name}` },
           subject,
           () => ({ status }),
           flags.wait * 1_000,
@@ -169,8 +168,7 @@ export const statusCommands = () =>
 export const exportCommand = () =>
   storeCommand('export', 'Print the events of a store as NDJSON, from the log').action(
     async (storeId, flags) => {
-      await using servers = await openServers();
-      const environment = servers.environmentOf(flags);
+      await using environment = await openEnvironment(flags);
       const { events, rejected, unreadable } = await exportEvents(environment, storeId);
       // A store may be known by its keys or its blocking alone.
       if (

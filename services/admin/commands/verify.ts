@@ -45,10 +45,10 @@ import { createReplay, deadLetterPlaces, withPrivateDatabase } from '../generati
 import type { Db } from 'mongodb';
 
 interface Result {
-  found: (Difference & { environment: string })[];
   stores: number;
   repaired: number;
-  deep: { records: number; messages: number; differences: number } | null;
+  deep?: { records: number; messages: number; differences: number };
+  differences: (Omit<Difference, 'storeId'> & { environment: string; store: string })[];
 }
 
 export const verifyCommand = () =>
@@ -65,8 +65,13 @@ export const verifyCommand = () =>
     )
     .action(async ({ store, ...flags }) => {
       await using servers = await openServers();
-      const deep = flags.deep ? { records: 0, messages: 0, differences: 0 } : null;
-      const result: Result = { found: [], stores: 0, repaired: 0, deep };
+      const result: Result = {
+        stores: 0,
+        repaired: 0,
+        ...(flags.deep && { deep: { records: 0, messages: 0, differences: 0 } }),
+        differences: [],
+      };
+      const { deep, differences } = result;
       const stopping = stopSignal();
       const progress = createProgress();
       const step = (text: string) => {
@@ -80,58 +85,55 @@ export const verifyCommand = () =>
         const other = describeOtherRelease(generation.marker);
         if (other !== null) throw new StoreDataError('generation_unsuitable', other);
         const { db } = generation;
-        const report = (difference: Difference) =>
-          result.found.push({ environment: name, ...difference });
+        const report = ({ storeId, ...difference }: Difference) =>
+          differences.push({ environment: name, store: storeId, ...difference });
         for (const storeId of [...(await storesIn(db, store))].toSorted()) {
           result.stores += 1;
           step(`${name}: ${storeId}`);
           const verify = () =>
             inSnapshot(db.client, (session) => verifyStore(forSnapshots(db), session, storeId));
-          let differences = await verify();
-          if (differences.length > 0 && flags.repair) {
-            remark(`${name}: ${storeId} differs in ${differences.length} places, and is repaired`);
+          let found = await verify();
+          if (found.length > 0 && flags.repair) {
+            remark(`${name}: ${storeId} differs in ${found.length} places, and is repaired`);
             await repairStore(db, storeId, findErasedIn(await servers.control(), name));
             result.repaired += 1;
-            differences = await verify();
+            found = await verify();
           }
-          differences.forEach(report);
+          found.forEach(report);
         }
-        if (deep === null) continue;
-        const options = { only: store, step, counts: deep, report };
-        await compareWithLog(environment, db, options);
+        if (deep !== undefined)
+          await compareWithLog(environment, db, { only: store, step, counts: deep, report });
       }
-      if (store !== undefined && result.stores === 0 && result.found.length === 0) {
+      if (store !== undefined && result.stores === 0 && differences.length === 0) {
         throw notFound(`no record of a store ${store} has arrived`);
       }
       show(result);
-      if (result.found.length > 0) markFailed();
+      if (differences.length > 0) markFailed();
     });
 
 /** The counts of all facets would fill the screen; JSON has all. */
 const MAX_SHOWN = 30;
 
-function show({ found, stores, repaired, deep }: Result): void {
-  const differences = found.map(({ storeId: store, environment, what, stored, counted }) => {
-    return { environment, store, what, stored, counted };
-  });
+function show(result: Result): void {
+  const { stores, repaired, deep, differences } = result;
   const table = tableOf(differences, [
     'environment',
     'store',
-    ['WHAT', 'what'],
+    'what',
     ['STORED', ({ stored }) => shortened(stored, MAX_SHOWN)],
     ['EXPECTED', ({ counted }) => shortened(counted, MAX_SHOWN)],
   ]);
   const after = repaired > 0 ? `, ${repaired} repaired` : '';
   const compared =
-    deep === null
+    deep === undefined
       ? ''
       : `, ${deep.records} records compared with the ${deep.messages} messages of the log`;
   // A deep verification lists only the first differences.
-  const unlisted = Math.max(0, (deep?.differences ?? 0) - found.length);
-  const verdict = found.length === 0 ? 'no differences' : `${found.length + unlisted} differences`;
+  const count = Math.max(differences.length, deep?.differences ?? 0);
+  const verdict = count === 0 ? 'no differences' : `${count} differences`;
   printResult(
-    { stores, repaired, ...(deep !== null && { deep }), differences },
-    `${found.length > 0 ? table : ''}${stores} stores verified${after}${compared}: ${verdict}`,
+    result,
+    `${count > 0 ? table : ''}${stores} stores verified${after}${compared}: ${verdict}`,
   );
 }
 

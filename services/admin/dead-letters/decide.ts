@@ -104,25 +104,19 @@ export const skipCommand = () =>
       const what = await findSkippable(environment, reader, flags);
       const to = lastToSkip(what, flags.to, (await reader.bounds()).get(partition)?.end ?? 0);
       if (to !== what.to) await checkCannotBeRead(reader, { topic, partition, offset: to });
-      const { from, reason, detail } = what;
+      const { from, digest, reason, detail } = what;
       const count = to - from + 1;
-      const question = `Skip ${count} offsets of ${topic}/${partition}, ${from} to ${to} (${reason}: ${detail})?`;
+      const place = `${topic}/${partition}`;
+      const question = `Skip ${count} offsets of ${place}, ${from} to ${to} (${reason}: ${detail})?`;
       await askFor(flags, question, 'nothing is skipped');
       const details = { topic, partition, from, to, reason };
+      const control = await servers.control();
       await audited(
         servers,
         { action: 'dead-letters.skip', environment: environment.name, details },
-        async () => {
-          await noteSkip(
-            await servers.control(),
-            flags,
-            { from, digest: what.digest, reason, detail },
-            to,
-          );
-          return { result: undefined, details };
-        },
+        () => noteSkip(control, flags, { from, digest, reason, detail }, to),
+        () => ({ details }),
       );
-      const place = `${topic}/${partition}`;
       printResult(details, `${place} continues at ${to + 1}; the dead letter is ${place}/${from}`);
     });
 

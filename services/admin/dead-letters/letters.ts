@@ -67,8 +67,8 @@ function letterFilter({ topic }: DeadLetterSource, selection: LetterSelection): 
   return {
     topic,
     ...(ids.length > 0 && { _id: { $in: [...ids] } }),
-    ...(reason !== undefined && { reason }),
-    ...(until !== undefined && { dead_at: { $lte: until } }),
+    ...(reason && { reason }),
+    ...(until && { dead_at: { $lte: until } }),
   };
 }
 
@@ -76,7 +76,7 @@ function letterFilter({ topic }: DeadLetterSource, selection: LetterSelection): 
 export function findSummaries(
   source: DeadLetterSource,
   selection: LetterSelection,
-  { limit, ...options }: { limit?: number; session?: ClientSession } = {},
+  options: { session?: ClientSession } = {},
 ) {
   return lettersIn(source.db).aggregate<LetterSummary>(
     [
@@ -84,7 +84,6 @@ export function findSummaries(
       // Before the sorting, so that it does not load the letters' bytes.
       { $project: { value: 0, headers: 0, kept_bytes: 0 } },
       { $sort: { topic: 1, partition: 1, offset: 1 } },
-      ...(limit === undefined ? [] : [{ $limit: limit }]),
     ],
     options,
   );
@@ -169,7 +168,6 @@ export async function withoutErasedLetters<L extends Letter>(
 ): Promise<L[]> {
   const customers = letters.flatMap((letter) => letter.customers ?? []);
   const upTo = await erasurePositions(db, session, customers);
-  if (upTo.size === 0) return [...letters];
   return letters.map((letter) => {
     const { customers: named = [], positions = {} } = letter;
     const gone = named.filter((customer) => {

@@ -21,7 +21,6 @@ import {
   type DeadLetterSource,
   deadLetterSources,
   findSummaries,
-  type LetterSelection,
   type LetterSummary,
   otherSources,
   selectionCommand,
@@ -35,10 +34,18 @@ export const retryCommand = () =>
     await using servers = await openServers();
     const all = emptyResult();
     const missing = new Set(ids);
+    const epochs: EpochsOf = new Map();
     const selection = { ids, reason: flags.reason };
     for (const source of await deadLetterSources(servers, ids, flags)) {
-      for await (const { slice, result } of retryLetters(source, selection)) {
-        for (const { _id } of slice) missing.delete(_id);
+      for await (const slice of letterSlices(findSummaries(source, selection))) {
+        const result = await retrySlice(source, slice, epochs);
+        // Also in generations that are not live, so that a flip loses nothing.
+        const sameLetters = { ids: slice.map(({ _id }) => _id) };
+        for (const other of await otherSources(source)) {
+          const found = findSummaries(other, sameLetters);
+          for await (const same of letterSlices(found)) await retrySlice(other, same, epochs);
+        }
+        for (const id of sameLetters.ids) missing.delete(id);
         all.applied += result.applied;
         all.outdated += result.outdated;
         all.stayed.push(...result.stayed);
@@ -75,23 +82,6 @@ interface Attempt {
   result: RetryResult;
 }
 
-/** Retries what a selection has in a source, in the order of its log, slice by slice. */
-async function* retryLetters(
-  source: DeadLetterSource,
-  selection: LetterSelection,
-): AsyncGenerator<{ slice: LetterSummary[]; result: RetryResult }> {
-  const epochs: EpochsOf = new Map();
-  for await (const slice of letterSlices(findSummaries(source, selection))) {
-    const result = await retrySlice(source, slice, epochs);
-    // Also in generations that are not live, so that a flip loses nothing.
-    for (const other of await otherSources(source)) {
-      const found = findSummaries(other, { ids: slice.map(({ _id }) => _id) });
-      for await (const same of letterSlices(found)) await retrySlice(other, same, epochs);
-    }
-    yield { slice, result };
-  }
-}
-
 /** The epochs of this process, by database. */
 type EpochsOf = Map<string, Epochs>;
 
@@ -113,21 +103,19 @@ async function retrySlice(
     cut.length === 0
       ? new Map()
       : await messagesOf(await environment.servers.logReader(topic), cut);
-  const present = new Set(slice.map(({ _id }) => _id));
-  for (const letter of cut) {
-    if (fetched.has(letter._id)) continue;
-    present.delete(letter._id);
+  const lost = cut.filter(({ _id }) => !fetched.has(_id));
+  for (const letter of lost) {
     const isBatch = letter.gathered !== undefined;
     const what = isBatch ? 'its batch still cannot be read, or' : 'its message is not kept, and';
     stay(letter, `${what} Kafka does not have it any longer`);
   }
   const epochs = epochsOf.get(db.databaseName) ?? new Epochs();
   epochsOf.set(db.databaseName, epochs);
-  await apply({ source, epochs, fetched, result }, [...present]);
-  // Letters from inside a batch are not in the slice, and keep their order.
-  const order = slice.map(({ _id }) => _id);
-  const placeOf = ({ id }: { id: string }) => Math.max(0, order.indexOf(id));
-  result.stayed.sort((a, b) => placeOf(a) - placeOf(b));
+  const whole = slice.filter((letter) => !lost.includes(letter));
+  const ids = whole.map(({ _id }) => _id);
+  await apply({ source, epochs, fetched, result }, ids);
+  const offsetOf = ({ id }: { id: string }) => Number(id.split('/').at(-1));
+  result.stayed.sort((a, b) => offsetOf(a) - offsetOf(b));
   return result;
 }
 
@@ -149,8 +137,6 @@ async function applyTogether(attempt: Attempt, ids: readonly string[]): Promise<
   const { source, epochs, fetched, result } = attempt;
   const { kind, db, topic } = source;
   const { servers, name: environment } = source.environment;
-  const judge = async (ends: Parameters<typeof judgeEnds>[1]) =>
-    judgeEnds(await servers.logReader(source.environment.topic), ends);
   const findErased = findErasedIn(await servers.control(), environment);
   const done = await inTransaction(db.client, async (session) => {
     const options = { session, sort: { partition: 1, offset: 1 } } as const;
@@ -171,7 +157,10 @@ async function applyTogether(attempt: Attempt, ids: readonly string[]): Promise<
         : undefined;
     const access =
       kind === 'access'
-        ? await applyAccess(db, environment, session, slice, { judgeEnds: judge })
+        ? await applyAccess(db, environment, session, slice, {
+            judgeEnds: async (ends) =>
+              judgeEnds(await servers.logReader(source.environment.topic), ends),
+          })
         : undefined;
     const { deadLetters: dead = [] } = changes ?? access ?? {};
     await confirmLetters(db, session, found, dead);
@@ -228,8 +217,7 @@ async function* letterSlices(
     const [first] = slice;
     const fits =
       first === undefined ||
-      (first.topic === letter.topic &&
-        first.partition === letter.partition &&
+      (first.partition === letter.partition &&
         slice.length < SLICE_LETTERS &&
         first.gathered === undefined &&
         letter.gathered === undefined &&

@@ -40,7 +40,7 @@ export const listCommand = () =>
         if (limit <= 0) break;
         const about = new Map<string, About>();
         const found = await readShown(source, async (own, session) => {
-          const summaries = await findSummaries(own, selection, { limit, session }).toArray();
+          const summaries = await findSummaries(own, selection, { session }).limit(limit).toArray();
           const ids = summaries.map(({ _id }) => _id);
           const whole = lettersIn(own.db).find(
             { _id: { $in: ids } },
@@ -58,7 +58,7 @@ export const listCommand = () =>
       const count = await countLetters(sources, selection);
       const table = tableOf(rows, [
         'id',
-        ['ABOUT', ({ entity, subject }) => (entity === null ? '-' : `${entity} ${subject ?? ''}`)],
+        ['ABOUT', ({ entity, subject }) => entity && `${entity} ${subject ?? ''}`],
         ['REASON', reasonInWords],
         ['DEAD FOR', ({ dead_at }) => formatAge(dead_at)],
       ]);
@@ -102,9 +102,7 @@ export const showCommand = () =>
     });
 
 async function findLetter(servers: Servers, id: string): Promise<DeadLetter> {
-  const topic = id.slice(0, id.indexOf('/'));
   for (const source of await deadLetterSources(servers, [id])) {
-    if (source.topic !== topic) continue;
     const [letter] = await readShown(source, ({ db }, session) =>
       lettersIn(db).find({ _id: id }, { session }).toArray(),
     );

@@ -63,10 +63,7 @@ export function cliMarkdown(): string {
 }
 
 /** A command's help and those of the commands under it, each by its whole name. */
-export function commandHelps(
-  command: CommandUnknownOpts,
-  parents = '',
-): { name: string; help: string }[] {
+function commandHelps(command: CommandUnknownOpts, parents = ''): { name: string; help: string }[] {
   const name = `${parents}${command.name()}`;
   let help = '';
   command.configureOutput({
@@ -200,27 +197,21 @@ export function asyncApiDocument(): Json {
     ...messagesOf('store_quota', 'deleted'),
     ...messagesOf('store_erasure', 'changed'),
   ];
-  const { asyncapi, info, defaultContentType, operations, securitySchemes } = skeleton;
+  const { info, channels, components } = skeleton.document;
   return {
-    asyncapi,
+    ...skeleton.document,
     info: { ...info, version: RELEASE.version },
-    defaultContentType,
     channels: {
-      changes: channel('store-changes', 'The data of stores.', changes),
-      access: channel(
-        'store-access',
-        'Keys, and what operators decided about stores: blocking, quotas, erasures.',
-        access,
-      ),
+      changes: { ...channels.changes, messages: references(changes) },
+      access: { ...channels.access, messages: references(access) },
     },
-    operations,
     components: {
-      securitySchemes,
+      ...components,
       messages: Object.fromEntries(
         [...changes, ...access].map((message) => [message.name, message]),
       ),
       schemas: {
-        'structured-headers': skeleton.structuredHeaders,
+        ...components.schemas,
         'binary-headers': binaryHeaders(),
         address: jsonSchema(address.event, true),
         ...Object.fromEntries(
@@ -231,6 +222,14 @@ export function asyncApiDocument(): Json {
   };
 }
 
+function references(messages: readonly { name: string }[]): Json {
+  return Object.fromEntries(
+    messages.map(({ name }) => [name, { $ref: `#/components/messages/${name}` }]),
+  );
+}
+
+const MESSAGE_BINDINGS = { kafka: { key: STORE_ID, bindingVersion: '0.5.0' } };
+
 function messagesOf(entity: EventEntity, action: 'changed' | 'deleted', subject = ENTITY_ID) {
   const type = `store-data.${entity}.${action}`;
   const isDeleted = action === 'deleted';
@@ -238,14 +237,14 @@ function messagesOf(entity: EventEntity, action: 'changed' | 'deleted', subject 
   const data = isDeleted ? undefined : { $ref: `#/components/schemas/${entity}` };
   const { data: payload, datacontenttype, ...present } = exampleEvent(entity);
   const attributes = isDeleted ? { ...present, type, sequence: '18' } : present;
-  const example = isDeleted ? attributes : { ...exampleEvent(entity) };
-  const headers = Object.entries(attributes).map(([name, value]) => [`ce_${name}`, value]);
+  const example = isDeleted ? attributes : exampleEvent(entity);
   const binary = {
-    ...Object.fromEntries(headers),
+    ...inHeaders(attributes),
     ...(!isDeleted && { 'content-type': datacontenttype }),
   };
   return [
-    message(type, {
+    {
+      name: type,
       title: type,
       summary,
       contentType: 'application/cloudevents+json',
@@ -258,8 +257,10 @@ function messagesOf(entity: EventEntity, action: 'changed' | 'deleted', subject 
           payload: example,
         },
       ],
-    }),
-    message(`${type}.binary`, {
+      bindings: MESSAGE_BINDINGS,
+    },
+    {
+      name: `${type}.binary`,
       title: `${type}, binary mode`,
       summary,
       contentType: 'application/json',
@@ -271,12 +272,9 @@ function messagesOf(entity: EventEntity, action: 'changed' | 'deleted', subject 
       },
       payload: data ?? { type: 'null', description: 'The value is empty.' },
       examples: [{ name: entity, headers: binary, payload: isDeleted ? null : payload }],
-    }),
+      bindings: MESSAGE_BINDINGS,
+    },
   ];
-}
-
-function message(name: string, body: Json) {
-  return { name, ...body, bindings: { kafka: { key: STORE_ID, bindingVersion: '0.5.0' } } };
 }
 
 function envelope(type: string, subject: Json, data: Json | undefined): Json {
@@ -299,24 +297,17 @@ function binaryHeaders(): Json {
   const { required, properties } = skeleton.envelope;
   const { datacontenttype, sequence, ...others } = properties;
   const attributes = { ...others, sequence: { ...sequence, type: 'string' }, storeid: STORE_ID };
-  const headers = Object.entries(attributes).map(([name, schema]) => [`ce_${name}`, schema]);
   return {
     type: 'object',
     required: required.map((name) => `ce_${name}`),
-    properties: { 'content-type': datacontenttype, ...Object.fromEntries(headers) },
+    properties: { 'content-type': datacontenttype, ...inHeaders(attributes) },
   };
 }
 
-function channel(topic: string, description: string, messages: readonly { name: string }[]): Json {
-  return {
-    address: `${topic}.{environment}`,
-    description,
-    parameters: skeleton.channel.parameters,
-    messages: Object.fromEntries(
-      messages.map(({ name }) => [name, { $ref: `#/components/messages/${name}` }]),
-    ),
-    bindings: skeleton.channel.bindings,
-  };
+function inHeaders(attributes: object): Json {
+  return Object.fromEntries(
+    Object.entries(attributes).map(([name, value]) => [`ce_${name}`, value]),
+  );
 }
 
 /**

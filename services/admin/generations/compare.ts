@@ -55,7 +55,7 @@ export async function compareWithLive(
   }
   const rebuilt = forSnapshots(db);
   const generations: Generations = { topic, live: forSnapshots(live.db), rebuilt };
-  const counts = new Map<string, { live: number; rebuilt: number }>();
+  const counts = new Map<string, { collection: string; live: number; rebuilt: number }>();
   const candidates: Candidate[] = [];
   const differences: Differences = new Map();
   let [sampled, unsettled] = [0, 0];
@@ -70,7 +70,7 @@ export async function compareWithLive(
         const stride = Math.max(1, Math.ceil(size / SAMPLE));
         return scanRange(bothIn(generations, session), range, stride, offset);
       });
-      const count = counts.get(collection) ?? { live: 0, rebuilt: 0 };
+      const count = counts.get(collection) ?? { collection, live: 0, rebuilt: 0 };
       count.live += scanned.expected;
       count.rebuilt += scanned.actual;
       counts.set(collection, count);
@@ -89,7 +89,7 @@ export async function compareWithLive(
   unsettled += await confirm(generations, candidates, differences);
   return {
     stores: stores.length,
-    counts: [...counts].map(([collection, count]) => ({ collection, ...count })),
+    counts: [...counts.values()],
     /** Records whose whole content was compared. */
     sampled,
     /**
@@ -235,12 +235,11 @@ function note(
 }
 
 /** @param accepted other content of the same versions, or all differences. */
-export function unacceptable(
+export function isAcceptable(
   { differences }: Comparison,
   accepted: 'content' | 'all' | undefined,
-): Difference[] {
-  if (accepted === 'all') return [];
-  return differences.filter(({ kind }) => accepted !== 'content' || kind !== 'content');
+): boolean {
+  return accepted === 'all' || differences.every(({ kind }) => kind === accepted);
 }
 
 export function describeComparison(comparison: Comparison): string {

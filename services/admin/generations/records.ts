@@ -1,5 +1,5 @@
 /** The stores and records of two generations, as a comparison reads them. */
-import type { ClientSession, Db, Document, FindCursor } from 'mongodb';
+import type { ClientSession, Db, Document } from 'mongodb';
 import { ENTITY_NAMES, type EntityName } from '#shared/events/entities.ts';
 import {
   CATEGORY_PRODUCTS,
@@ -81,7 +81,7 @@ export function rangesOf(storeId: string): Range[] {
   ];
 }
 
-function readVersions({ db, session }: Side, { collection, owner }: Range): FindCursor<Version> {
+function readVersions({ db, session }: Side, { collection, owner }: Range) {
   const options = {
     session,
     sort: { _id: 1 },
@@ -155,33 +155,29 @@ export type DifferenceKind = 'missing' | 'added' | 'version' | 'content';
  */
 export async function scanRange(sides: Sides, range: Range, stride: number, offset: string) {
   const result = { expected: 0, actual: 0, sampled: 0, differing: [] as Wanted[] };
-  const sample: Wanted[] = [];
-  const compareSample = async () => {
-    for await (const { record, one, other } of readContents(sides, range.collection, sample)) {
-      if (differingFields(one, other).length > 0) result.differing.push(record);
-    }
-    result.sampled += sample.length;
-    sample.length = 0;
-  };
   const hasContent = range.collection !== TOMBSTONES;
-  const [ours, theirs] = [readVersions(sides.expected, range), readVersions(sides.actual, range)];
-  let [one, other] = [await ours.next(), await theirs.next()];
-  while (one !== null || other !== null) {
-    // Ids are ASCII: MongoDB and JavaScript order them alike.
-    const isOurs = one !== null && (other === null || one._id <= other._id);
-    const isTheirs = other !== null && (one === null || other._id <= one._id);
-    const record = { id: (isOurs ? one : other)?._id ?? '', offset };
-    if (isOurs) result.expected += 1;
-    if (isTheirs) result.actual += 1;
-    if (!isOurs || !isTheirs || one?.sequence !== other?.sequence) result.differing.push(record);
-    else if (hasContent && result.expected % stride === 0) {
-      sample.push(record);
-      if (sample.length === RECORDS_BATCH) await compareSample();
+  /** Notes the records whose versions differ; yields the sample of the others. */
+  async function* compareVersions() {
+    const [ours, theirs] = [readVersions(sides.expected, range), readVersions(sides.actual, range)];
+    let [one, other] = [await ours.next(), await theirs.next()];
+    while (one !== null || other !== null) {
+      // Ids are ASCII: MongoDB and JavaScript order them alike.
+      const isOurs = one !== null && (other === null || one._id <= other._id);
+      const isTheirs = other !== null && (one === null || other._id <= one._id);
+      const record = { id: (isOurs ? one : other)?._id ?? '', offset };
+      if (isOurs) result.expected += 1;
+      if (isTheirs) result.actual += 1;
+      if (!isOurs || !isTheirs || one?.sequence !== other?.sequence) result.differing.push(record);
+      else if (hasContent && result.expected % stride === 0) yield record;
+      if (isOurs) one = await ours.next();
+      if (isTheirs) other = await theirs.next();
     }
-    if (isOurs) one = await ours.next();
-    if (isTheirs) other = await theirs.next();
   }
-  await compareSample();
+  const compared = readContents(sides, range.collection, compareVersions());
+  for await (const { record, one, other } of compared) {
+    result.sampled += 1;
+    if (differingFields(one, other).length > 0) result.differing.push(record);
+  }
   return result;
 }
 
@@ -200,7 +196,7 @@ export interface Contents {
 export async function* readContents<W extends Wanted>(
   { expected, actual }: Sides,
   collection: string,
-  records: readonly W[],
+  records: AsyncIterable<W> | Iterable<W>,
 ): AsyncGenerator<Contents & { record: W }> {
   for await (const part of inBatches(records, RECORDS_BATCH)) {
     const ids = part.map(({ id }) => id);

@@ -9,13 +9,6 @@ import { readEventLine } from './publish-stream.ts';
 
 const MAX_FOUND = 20;
 const MAX_NAME = 64;
-/** Their subject is the store itself. */
-const ABOUT_THE_STORE = new Set<EventEntity | null>([
-  'store',
-  'store_access',
-  'store_quota',
-  'store_erasure',
-]);
 
 type Attributes = Record<string, unknown>;
 
@@ -27,11 +20,9 @@ export function allMistakes(message: Buffer, first: EventRejected): EventRejecte
   const { data: exampleData, ...example } = exampleEvent(entity ?? 'order');
   const { storeid: named } = given;
   const storeid = typeof named === 'string' && isId(named) ? named : example.storeid;
-  const right = {
-    ...example,
-    storeid,
-    subject: ABOUT_THE_STORE.has(entity) ? storeid : example.subject,
-  };
+  // The subject of some events is the store itself.
+  const subject = example.subject === example.storeid ? storeid : example.subject;
+  const right = { ...example, storeid, subject };
   const found = ATTRIBUTES.flatMap(
     (name) => mistakeOf({ ...right, data: exampleData, [name]: given[name] }) ?? [],
   );

@@ -51,9 +51,6 @@ export type StoredSequences = (
   records: readonly RecordVersion[],
 ) => Promise<ReadonlyMap<string, number>>;
 
-/** An event and its line. */
-type Outgoing = EventLine & { line: number };
-
 /**
  * The default `max.message.bytes` limits the messages of one request for one partition to 1 MiB.
  */
@@ -68,7 +65,7 @@ const OVERHEAD_BYTES = 96;
  */
 export async function publishStream(options: PublishOptions): Promise<void> {
   const { input, signal, counts } = options;
-  let gathered: Outgoing[] = [];
+  let gathered: EventLine[] = [];
   let bytes = 0;
   let underWay = Promise.resolve();
   const send = async () => {
@@ -87,7 +84,7 @@ export async function publishStream(options: PublishOptions): Promise<void> {
         if (event !== null) {
           const size = event.value.length + OVERHEAD_BYTES;
           if (gathered.length === BATCH_MESSAGES || bytes + size > BATCH_BYTES) await send();
-          gathered.push({ ...event, line: line.number });
+          gathered.push(event);
           bytes += size;
         }
         lastLine = line.number;
@@ -131,7 +128,7 @@ function readOrReject(line: Line, { counts, report }: PublishOptions): EventLine
 
 async function noteOutdated(
   { stored, counts, report }: PublishOptions,
-  messages: readonly Outgoing[],
+  messages: readonly EventLine[],
 ): Promise<void> {
   const sequences = await stored(messages.flatMap(({ record }) => record ?? []));
   for (const { line, record } of messages) {
@@ -145,7 +142,7 @@ async function noteOutdated(
   }
 }
 
-async function sendBatch(options: PublishOptions, messages: readonly Outgoing[]): Promise<void> {
+async function sendBatch(options: PublishOptions, messages: readonly EventLine[]): Promise<void> {
   const [first] = messages;
   if (first === undefined) return;
   const { send, environment, traceparent, counts, report } = options;
@@ -160,7 +157,7 @@ async function sendBatch(options: PublishOptions, messages: readonly Outgoing[])
       );
     }
     counts.sent += messages.length;
-    counts.doneUpToLine = Math.max(counts.doneUpToLine, messages.at(-1)?.line ?? 0);
+    counts.doneUpToLine = messages.at(-1)?.line ?? 0;
   } catch (error) {
     if (!isTooLarge(error)) throw error;
     if (messages.length === 1) {
@@ -234,6 +231,8 @@ export async function* linesIn(
 }
 
 export interface EventLine {
+  /** Its number. */
+  line: number;
   /** Its topic. */
   channel: 'changes' | 'access';
   /** The message key. */
@@ -257,7 +256,7 @@ export function readEventLine(line: Line): EventLine | null {
   const value = marked ? bytes.subarray(3) : bytes;
   if (value.every((byte) => BLANKS.has(byte))) return null;
   const storeId = storeIdOf(value);
-  return { storeId, value, ...readEvent({ key: Buffer.from(storeId), value }) };
+  return { line: number, storeId, value, ...readEvent({ key: Buffer.from(storeId), value }) };
 }
 
 /** The store that an event names; without one, the event is rejected later. */
@@ -275,8 +274,7 @@ function readEvent(message: { key: Buffer; value: Buffer }): Pick<EventLine, 'ch
     if (!(error instanceof EventRejected) || error.reason !== 'unknown_type') throw error;
   };
   try {
-    const { entity, storeId, id, sequence } = readChange(message);
-    return { channel: 'changes', record: { entity, storeId, id, sequence } };
+    return { channel: 'changes', record: readChange(message) };
   } catch (error) {
     unlessOther(error);
   }

@@ -103,13 +103,12 @@ describe('two releases with different projections', () => {
     expect(await runJson(installation.env, 'rebuild --wait')).toMatchObject({ generation: 2 });
     expect([await countOf(before), await countOf(next)]).toEqual([1, 503]);
     const { config, environment } = installation;
-    const servers = new Servers({ config, origin: 'test' });
+    await using servers = new Servers({ config, origin: 'test' });
     const building =
       /generation 2 of .* is being built by another release, with projection version/;
     await expect(beginRebuild(servers.environmentOf({ environment }), null, OLD)).rejects.toThrow(
       building,
     );
-    await servers.close();
 
     await runJson(installation.env, 'generations flip');
     await comesTo(next, 503, 1);

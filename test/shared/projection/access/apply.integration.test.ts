@@ -30,7 +30,7 @@ let servers: Servers;
 beforeAll(() => {
   servers = new Servers({ config: installation.config, origin: 'the test' });
 });
-afterAll(() => servers.close());
+afterAll(() => servers[Symbol.asyncDispose]());
 let judge: Parameters<typeof applyAccess>[4]['judgeEnds'] = async (ends) => {
   return judgeEnds(await servers.logReader(changesTopic(installation.environment)), ends);
 };
