@@ -17,7 +17,7 @@ import { Epochs } from '#shared/projection/slice/epochs.ts';
 import { Assignment } from '#projector/log/assignment.ts';
 import { PartitionLoop } from '#projector/log/loop.ts';
 import type { PartitionReport } from '#projector/log/edges.ts';
-import { Fetcher } from '#shared/kafka/fetcher.ts';
+import { createFetcher, type Fetcher } from '#shared/kafka/fetcher.ts';
 import { findErased } from '#test/slices.ts';
 import { type Cluster, SimulatedBrokers } from './brokers.ts';
 import type { Host } from './scheduler.ts';
@@ -96,7 +96,7 @@ export class Projector implements Host {
     const generation: Generation = {
       assignment: new Assignment((partition) => this.#createLoop(name, partition), clock),
       brokers,
-      fetcher: lazy(() => new Fetcher({ brokers: brokers(), clock })),
+      fetcher: lazy(() => createFetcher({ brokers: brokers(), clock })),
       epochs: new Epochs(() => random.id(), CACHED),
       reader: new ChangeReader(CACHED),
     };

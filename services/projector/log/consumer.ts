@@ -7,7 +7,7 @@ import { unavailable } from '#shared/errors.ts';
 import { connectBrokers } from '#shared/kafka/brokers.ts';
 import { rebalanceMs } from '#shared/kafka/client.ts';
 import { connectTo, createCluster, type KnownBounds } from '#shared/kafka/cluster.ts';
-import { Fetcher } from '#shared/kafka/fetcher.ts';
+import { createFetcher } from '#shared/kafka/fetcher.ts';
 import { joinGroup } from '#shared/kafka/membership.ts';
 import { type Logger, RepeatedLines } from '#shared/logging.ts';
 import { PeriodicTask } from '#shared/periodic-task.ts';
@@ -58,7 +58,7 @@ export async function startConsumer(parts: Parts, target: Target): Promise<Runni
   const failed = (error: unknown) => {
     if (!isStopping) parts.fail(error);
   };
-  const fetcher = new Fetcher({
+  const fetcher = createFetcher({
     brokers,
     clock: systemClock,
     answered: connection.fetched,
@@ -141,9 +141,9 @@ function readBytesOf(partitions: number): number {
 
 function logWaits(logger: Logger, topic: string) {
   const repeated = new RepeatedLines();
-  return (partitions: readonly number[], why: string) => {
-    const line = `${topic}/${partitions.join(', ')} cannot be read yet: ${why}`;
-    if (repeated.say(line) !== null) logger.warn({ topic, partitions, error: why }, line);
+  return (partition: number, error: string) => {
+    const line = `${topic}/${partition} cannot be read yet: ${error}`;
+    if (repeated.say(line) !== null) logger.warn({ topic, partitions: [partition], error }, line);
   };
 }
 

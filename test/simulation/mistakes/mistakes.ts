@@ -205,9 +205,9 @@ const BY_FILE: Record<string, readonly Planted[]> = {
   'shared/kafka/fetcher.ts': [
     {
       mistake: 'a late answer is taken for what is wanted now',
-      replace: 'if (want === undefined || !this.#wants.has(want)) continue;',
-      by: `for (const other of this.#wants) if (other.partition === one.partition) await this.#settle(other, one);
-        if (want === undefined || !this.#wants.has(want)) continue;`,
+      replace: 'if (want === undefined || !wants.has(want)) continue;',
+      by: `for (const other of wants) if (other.partition === one.partition) await settle(other, one);
+        if (want === undefined || !wants.has(want)) continue;`,
     },
   ],
   'services/projector/log/assignment.ts': [
