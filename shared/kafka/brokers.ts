@@ -75,8 +75,8 @@ function decodeFetch(raw: Buffer): {
       const end = Number(one.readInt64());
       one.readInt64();
       const abortedTransactions = one.readArray((transaction) => ({
-        producerId: String(transaction.readInt64()),
-        firstOffset: String(transaction.readInt64()),
+        producerId: transaction.readInt64(),
+        firstOffset: Number(transaction.readInt64()),
       }));
       one.readInt32();
       const set = one.readBytes() ?? Buffer.alloc(0);
@@ -86,7 +86,7 @@ function decodeFetch(raw: Buffer): {
   return { throttleMs, errorCode, partitions: topics.flat() };
 }
 
-export interface ConnectedBrokers extends Brokers {
+interface ConnectedBrokers extends Brokers {
   partitions: () => number[];
   /** As `readBounds`. */
   bounds: () => Promise<KnownBounds>;

@@ -31,9 +31,10 @@ interface ConnectionPool extends Connection {
   getConnection: (index: number) => Promise<Connection>;
 }
 
-interface Member {
+export interface Member {
   groupId: string;
   memberId: string;
+  groupGenerationId: number;
 }
 
 export interface Broker {
@@ -45,11 +46,9 @@ export interface Broker {
     members: { memberId: string; memberMetadata: Buffer }[];
   }>;
   syncGroup: (request: object) => Promise<{ memberAssignment: Buffer }>;
-  heartbeat: (request: Member & { groupGenerationId: number }) => Promise<void>;
-  leaveGroup: (request: Member) => Promise<void>;
-  offsetCommit: (
-    request: Member & { groupGenerationId: number; topics: object[] },
-  ) => Promise<void>;
+  heartbeat: (request: Member) => Promise<void>;
+  leaveGroup: (request: Omit<Member, 'groupGenerationId'>) => Promise<void>;
+  offsetCommit: (request: Member & { topics: object[] }) => Promise<void>;
 }
 
 /** A request of the protocol, with what reads its answer. */

@@ -232,8 +232,8 @@ describe('transactions', () => {
     ...transactions: (readonly [producerId: number, firstOffset: number, end?: number])[]
   ) => ({
     abortedTransactions: transactions.map(([producerId, firstOffset]) => ({
-      producerId: String(producerId),
-      firstOffset: String(firstOffset),
+      producerId: BigInt(producerId),
+      firstOffset,
     })),
   });
 
