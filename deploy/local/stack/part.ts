@@ -63,9 +63,9 @@ export interface ClusterMember {
 }
 
 interface ContainerPlan {
-  environment: Record<string, string>;
-  /** Empty: the image's own. */
-  command: string[];
+  environment?: Record<string, string>;
+  /** Default: the image's own. */
+  command?: string[];
   /** Where the server keeps its data in the container. */
   dataPath: string;
 }
