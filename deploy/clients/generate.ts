@@ -39,6 +39,8 @@ interface Language {
   words: Record<string, string>;
   literal: (values: string[]) => string;
   list: (item: string) => string;
+  comment: (sentence: string) => string;
+  field: (name: string, type: string) => string;
 }
 
 const TYPESCRIPT: Language = {
@@ -51,11 +53,15 @@ const TYPESCRIPT: Language = {
   },
   literal: (values) => values.map((value) => `'${value}'`).join(' | '),
   list: (item) => (item.includes(' ') ? `(${item})[]` : `${item}[]`),
+  comment: (sentence) => `  /** ${sentence} */\n`,
+  field: (name, type) => `  ${name}: ${type};\n`,
 };
 const PYTHON: Language = {
   words: { string: 'str', integer: 'int', number: 'float', boolean: 'bool', null: 'None' },
   literal: (values) => `Literal[${values.map((value) => `"${value}"`).join(', ')}]`,
   list: (item) => `List[${item}]`,
+  comment: (sentence) => `    # ${sentence}\n`,
+  field: (name, type) => `    ${name}: ${type}\n`,
 };
 
 const nameOf = (reference: string) => reference.replace('#/components/schemas/', '');
@@ -75,6 +81,19 @@ function typeOf(schema: Schema, language: Language): string {
   if (parts.length === 0 || parts.includes(undefined))
     throw new Error(`unknown schema ${JSON.stringify(schema)}`);
   return parts.join(' | ');
+}
+
+function commentOf({ description }: Pick<Schema, 'description'>, { comment }: Language): string {
+  return description === undefined ? '' : comment(firstSentence(description));
+}
+
+function fieldsOf(properties: Record<string, Schema>, language: Language): string {
+  return Object.entries(properties)
+    .map(([name, schema]) => {
+      const field = language.field(name, typeOf(schema, language));
+      return `${commentOf(schema, language)}${field}`;
+    })
+    .join('');
 }
 
 /** A list endpoint, and the details endpoint beside it. */
@@ -104,9 +123,8 @@ function read(document: Document) {
     [...JSON.stringify(value).matchAll(/"#\/components\/schemas\/(\w+)"/g)].map(
       ([, name = '']) => name,
     );
-  const answerOf = (path: string) => {
-    return references(document.paths[path]?.get?.responses['200']?.content)[0] ?? '';
-  };
+  const answerOf = (path: string) =>
+    references(document.paths[path]?.get?.responses['200']?.content)[0] ?? '';
 
   const resources = Object.entries(document.paths).flatMap(([path, { get }]): Resource[] => {
     const name = /^list(\w+)$/.exec(get?.operationId ?? '')?.[1];
@@ -127,17 +145,20 @@ function read(document: Document) {
     return { kind: kind?.const ?? '', whole, summary };
   });
 
-  const used = new Set<string>();
-  const use = (name: string): void => {
-    if (used.has(name)) return;
-    used.add(name);
-    for (const other of references(schema(name))) use(other);
-  };
-  for (const name of ['StoreInfo', 'Menu', 'LocalDateTime', 'TimezoneOffset']) use(name);
-  for (const { summary, details } of resources)
-    for (const name of [summary, details ?? summary]) use(name);
-  for (const { whole, summary } of kinds) for (const name of [whole, summary]) use(name);
-  for (const { filters } of resources) for (const name of references(filters)) use(name);
+  const used = new Set([
+    'StoreInfo',
+    'Menu',
+    'LocalDateTime',
+    'TimezoneOffset',
+    ...resources.flatMap(({ summary, details, filters }) => [
+      summary,
+      details ?? summary,
+      ...references(filters),
+    ]),
+    ...kinds.flatMap(({ whole, summary }) => [whole, summary]),
+  ]);
+  // A set that grows meanwhile shows what is added.
+  for (const name of used) for (const other of references(schema(name))) used.add(other);
   return {
     resources,
     kinds,
@@ -149,22 +170,18 @@ type Model = ReturnType<typeof read>;
 const HEADER = 'Written from docs/openapi.json by `npm run clients`.';
 
 function typescriptOf({ resources, kinds, schemas }: Model): string {
-  const comment = (text: string | undefined, indent = '') =>
-    text === undefined ? '' : `${indent}/** ${firstSentence(text)} */\n`;
-  const field = (name: string, schema: Schema) =>
-    `${comment(schema.description, '  ')}  ${name}: ${typeOf(schema, TYPESCRIPT)};\n`;
   const records = schemas.map(({ name, ...schema }) => {
-    const about = comment(schema.description);
+    const about = commentOf(schema, TYPESCRIPT).trimStart();
     if (schema.properties === undefined)
       return `${about}export type ${name} = ${typeOf(schema, TYPESCRIPT)};\n`;
-    const fields = Object.entries(schema.properties).map(([key, value]) => field(key, value));
-    return `${about}export interface ${name} {\n${fields.join('')}}\n`;
+    return `${about}export interface ${name} {\n${fieldsOf(schema.properties, TYPESCRIPT)}}\n`;
   });
   const filtered = resources.filter(({ filters }) => filters.length > 0);
   const filters = filtered.map(({ name, filters }) => {
     const fields = filters.map((filter) => {
-      const type = typeOf(filter.schema, TYPESCRIPT);
-      return `${comment(filter.description, '  ')}  ${filter.name}?: ${filter.schema.type === 'array' ? 'readonly ' : ''}${type} | undefined;\n`;
+      const list = filter.schema.type === 'array' ? 'readonly ' : '';
+      const type = `${list}${typeOf(filter.schema, TYPESCRIPT)} | undefined`;
+      return `${commentOf(filter, TYPESCRIPT)}${TYPESCRIPT.field(`${filter.name}?`, type)}`;
     });
     return `export interface ${name}Filters {\n${fields.join('')}}\n`;
   });
@@ -223,11 +240,7 @@ export interface Page<T> {
 function pythonOf({ resources, kinds, schemas }: Model): string {
   const records = schemas.map(({ name, ...schema }) => {
     if (schema.properties === undefined) return `${name} = ${typeOf(schema, PYTHON)}\n`;
-    const fields = Object.entries(schema.properties).map(
-      ([key, value]) =>
-        `${value.description === undefined ? '' : `    # ${firstSentence(value.description)}\n`}    ${key}: ${typeOf(value, PYTHON)}\n`,
-    );
-    return `class ${name}(TypedDict):\n    """${firstSentence(schema.description ?? name)}"""\n\n${fields.join('')}`;
+    return `class ${name}(TypedDict):\n    """${firstSentence(schema.description ?? name)}"""\n\n${fieldsOf(schema.properties, PYTHON)}`;
   });
   const changes = kinds.flatMap(({ kind, whole, summary }) => {
     const name = kind.split('-').map(capitalize).join('');
