@@ -24,7 +24,7 @@ import { startReconciler } from './access/reconciler.ts';
 import { Supervisor } from './environment.ts';
 import { makeFirstGeneration } from './first-generation.ts';
 import { projectGeneration } from './generation.ts';
-import { Scheduler } from './log/scheduler.ts';
+import { createScheduler } from './log/scheduler.ts';
 import { createMetrics, type ProjectorMetrics } from './metrics.ts';
 import type { Parts } from './parts.ts';
 
@@ -95,7 +95,7 @@ export async function startProjector(
   await createDecisionIndexes(control);
   await control.collection(DEAD_LETTERS).createIndexes(INDEXES[DEAD_LETTERS]);
   const { sliceEvents, concurrentPartitions } = config.projector;
-  const scheduler = new Scheduler(sliceEvents, concurrentPartitions);
+  const scheduler = createScheduler(sliceEvents, concurrentPartitions);
   const servers = { databases, redis, kafka, control };
   const failure = Promise.withResolvers<never>();
   // The caller may listen later, or only stop it.

@@ -15,7 +15,7 @@ import { systemClock } from '#shared/waiting.ts';
 import { startLetters } from '../dead-letters.ts';
 import type { ProjectorMetrics } from '../metrics.ts';
 import type { Parts } from '../parts.ts';
-import { Assignment } from './assignment.ts';
+import { type Assignment, createAssignment } from './assignment.ts';
 import { loopFactory, type Target } from './partition.ts';
 
 export interface RunningConsumer {
@@ -90,7 +90,7 @@ export async function startConsumer(parts: Parts, target: Target): Promise<Runni
         }),
     }),
   });
-  const assignment = new Assignment(loops, systemClock);
+  const assignment = createAssignment(loops, systemClock);
   const ofGroup = open();
   await connectTo(ofGroup, topic);
   const membership = joinGroup({
@@ -100,7 +100,7 @@ export async function startConsumer(parts: Parts, target: Target): Promise<Runni
     sessionTimeoutMs: config.kafka.sessionTimeoutMs,
     rebalanceTimeoutMs: rebalanceMs(config.kafka),
     partitions: brokers.partitions,
-    owned: () => assignment.positions(),
+    owned: assignment.positions,
     assigned: (partitions) => {
       assignment.assign(partitions);
       metrics.assignments.inc(labels);
