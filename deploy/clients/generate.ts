@@ -18,7 +18,6 @@ interface Schema {
 
 interface Parameter {
   name: string;
-  in: string;
   schema: Schema;
   description?: string;
 }
@@ -64,12 +63,12 @@ const PYTHON: Language = {
   field: (name, type) => `    ${name}: ${type}\n`,
 };
 
-const nameOf = (reference: string) => reference.replace('#/components/schemas/', '');
 const firstSentence = (text: string) => text.split(/(?<=\.)\s/)[0] ?? text;
 const capitalize = (word: string) => word.charAt(0).toUpperCase() + word.slice(1);
+const classOf = (kind: string) => kind.split('-').map(capitalize).join('');
 
 function typeOf(schema: Schema, language: Language): string {
-  if (schema.$ref !== undefined) return nameOf(schema.$ref);
+  if (schema.$ref !== undefined) return schema.$ref.replace('#/components/schemas/', '');
   if (schema.anyOf !== undefined)
     return schema.anyOf.map((part) => typeOf(part, language)).join(' | ');
   if (schema.enum !== undefined) return language.literal(schema.enum);
@@ -233,6 +232,29 @@ export interface Page<T> {
   return [`// ${HEADER}\n`, ...records, ...filters, changes].join('\n');
 }
 
+const PYTHON_CALLS = `class Single(Protocol[T]):
+    @overload
+    def __call__(self, *, if_none_match: None = None) -> T: ...
+    @overload
+    def __call__(self, *, if_none_match: str) -> Conditional[T]: ...
+
+
+class Changes(Protocol):
+    """Follows changes without end, and repeats without limit unless \`retries\` is given. It asks for the next batch when the loop
+    body is done with this one: a \`next\` that was stored there misses nothing."""
+
+    @overload
+    def __call__(
+        self, *, kinds: Sequence[Kind] | None = None, records: Literal["whole"] = "whole", after: str | None = None,
+        page_size: int = 1_000, wait: int = 30, retries: float = math.inf
+    ) -> Iterator[Batch]: ...
+    @overload
+    def __call__(
+        self, *, kinds: Sequence[Kind] | None = None, records: Literal["summary"], after: str | None = None,
+        page_size: int = 1_000, wait: int = 30, retries: float = math.inf
+    ) -> Iterator[SummaryBatch]: ...
+`;
+
 /**
  * Records as dictionaries with types, and the methods of each resource, which the client implements
  * once for all.
@@ -242,20 +264,17 @@ function pythonOf({ resources, kinds, schemas }: Model): string {
     if (schema.properties === undefined) return `${name} = ${typeOf(schema, PYTHON)}\n`;
     return `class ${name}(TypedDict):\n    """${firstSentence(schema.description ?? name)}"""\n\n${fieldsOf(schema.properties, PYTHON)}`;
   });
-  const changes = kinds.flatMap(({ kind, whole, summary }) => {
-    const name = kind.split('-').map(capitalize).join('');
-    return [
+  const changes = kinds.flatMap(({ kind, whole, summary }) =>
+    [
       ['', whole],
       ['Summary', summary],
     ].map(
       ([prefix, record]) =>
-        `class ${name}${prefix}Change(TypedDict):\n    kind: Literal["${kind}"]\n    id: str\n    deleted: bool\n    record: ${record} | None\n`,
-    );
-  });
+        `class ${classOf(kind)}${prefix}Change(TypedDict):\n    kind: Literal["${kind}"]\n    id: str\n    deleted: bool\n    record: ${record} | None\n`,
+    ),
+  );
   const batches = ['', 'Summary'].map((prefix) => {
-    const names = kinds.map(
-      ({ kind }) => `${kind.split('-').map(capitalize).join('')}${prefix}Change`,
-    );
+    const names = kinds.map(({ kind }) => `${classOf(kind)}${prefix}Change`);
     return `class ${prefix}Batch(TypedDict):
     """Changes, oldest first. Store \`next\` together with what you make of them."""
 
@@ -278,46 +297,16 @@ function pythonOf({ resources, kinds, schemas }: Model): string {
       return `${name}: ${type} | None = None, `;
     });
     const pageSize = `${given.join('')}page_size: int = 100`;
-    const conditional = (method: string, before: string, result: string) =>
-      [
-        ['if_none_match: None = None', result],
-        ['if_none_match: str', `Conditional[${result}]`],
-      ]
-        .map(
-          ([tag, type]) =>
-            `    @overload\n    def ${method}(self, ${before}, ${tag}) -> ${type}: ...\n`,
-        )
-        .join('');
+    const conditional = (method: string, before: string, result: string) => `    @overload
+    def ${method}(self, ${before}, if_none_match: None = None) -> ${result}: ...
+    @overload
+    def ${method}(self, ${before}, if_none_match: str) -> Conditional[${result}]: ...
+`;
     return `class ${name}(Protocol):
     def list(self, *, ${pageSize}) -> Iterator[${summary}]: ...
     def pages(self, *, ${pageSize}) -> Iterator[${summary}Page]: ...
 ${conditional('page', `*, page: int = 1, ${pageSize}`, `${summary}Page`)}${details === null ? '' : conditional('get', 'id: str, *', details)}`;
   });
-  const calls = [
-    `class Single(Protocol[T]):
-    @overload
-    def __call__(self, *, if_none_match: None = None) -> T: ...
-    @overload
-    def __call__(self, *, if_none_match: str) -> Conditional[T]: ...
-`,
-    `class Changes(Protocol):
-    """Follows changes without end, and repeats without limit unless \`retries\` is given. It asks for the next batch when the loop
-    body is done with this one: a \`next\` that was stored there misses nothing."""
-
-${[
-  ['"whole"] = "whole"', ''],
-  ['"summary"]', 'Summary'],
-]
-  .map(
-    ([detail, prefix]) => `    @overload
-    def __call__(
-        self, *, kinds: Sequence[Kind] | None = None, records: Literal[${detail}, after: str | None = None,
-        page_size: int = 1_000, wait: int = 30, retries: float = math.inf
-    ) -> Iterator[${prefix}Batch]: ...
-`,
-  )
-  .join('')}`,
-  ];
   return [
     `# ${HEADER}
 from __future__ import annotations
@@ -336,7 +325,7 @@ T = TypeVar("T")
     ...batches,
     ...pages,
     ...protocols,
-    ...calls,
+    PYTHON_CALLS,
   ].join('\n\n');
 }
 

@@ -189,7 +189,7 @@ function wordOf<T extends string>(
 }
 
 /** Whether the part's address is given, and used. */
-export function isGiven(
+function isGiven(
   part: PartDefinition,
   forced: PartSource | undefined,
   env: NodeJS.ProcessEnv,
