@@ -15,7 +15,7 @@ import {
 } from './cluster.ts';
 import type { Answer, Brokers, Fetched, FetchRequest } from './fetcher.ts';
 import { type AbortedTransaction, damagedFrom, decodeRecordSet } from './record-set.ts';
-import { DecodingBudget, Unpacking } from './unpacking.ts';
+import { createUnpacking, DecodingBudget } from './unpacking.ts';
 
 const require = createRequire(import.meta.url);
 
@@ -99,7 +99,7 @@ export async function connectBrokers(
   more: readonly Cluster[] = [],
 ): Promise<ConnectedBrokers> {
   let leaders: KnownBounds['leaders'] = await readLeaders(cluster, topic);
-  const unpacking = new Unpacking();
+  const unpacking = createUnpacking();
 
   /** The first lane has the second connection of its client, whose first one is for questions. */
   const connectionOf = async (nodeId: number, lane: number) => {

@@ -67,7 +67,7 @@ export async function startConsumer(parts: Parts, target: Target): Promise<Runni
   /** Partitions that start together share one request. */
   let asking: Promise<KnownBounds> | null = null;
   const readBounds = async () => {
-    const bounds = await (asking ??= brokers.bounds().finally(() => (asking = null)));
+    const { bounds } = await (asking ??= brokers.bounds().finally(() => (asking = null)));
     // While nothing is fetched, as from a stopped partition, this shows that Kafka answers.
     connection.fetched();
     return bounds;
@@ -78,7 +78,7 @@ export async function startConsumer(parts: Parts, target: Target): Promise<Runni
     confirmed: (signal) => membership.confirmed(signal),
     logOf: (partition) => ({
       bounds: async () => {
-        const bounds = (await readBounds()).bounds.get(partition);
+        const bounds = (await readBounds()).get(partition);
         if (bounds === undefined)
           throw unavailable(`${topic}/${partition} has no leader, or that does not answer`);
         return bounds;
@@ -110,10 +110,7 @@ export async function startConsumer(parts: Parts, target: Target): Promise<Runni
     logger,
   });
   const watching = new PeriodicTask({
-    run: async () => {
-      const { bounds } = await readBounds();
-      assignment.noteBounds(bounds);
-    },
+    run: async () => assignment.noteBounds(await readBounds()),
     everyMs: BOUNDS_MS,
     failed: (error) => logger.warn({ topic, error }, 'the bounds of the log cannot be read'),
   });
@@ -136,7 +133,7 @@ export async function startConsumer(parts: Parts, target: Target): Promise<Runni
 /** Bytes of one read of a partition: all partitions of a topic may be ours. */
 function readBytesOf(partitions: number): number {
   const { least, most, together } = READ_BYTES;
-  return Math.max(least, Math.min(most, Math.floor(together / Math.max(1, partitions))));
+  return Math.max(least, Math.min(most, Math.floor(together / partitions)));
 }
 
 function logWaits(logger: Logger, topic: string) {
@@ -152,16 +149,13 @@ function logWaits(logger: Logger, topic: string) {
  * an answer or a failure for long.
  */
 function watchConnection(metrics: ProjectorMetrics, labels: { topic: string; generation: string }) {
-  let triedAt = performance.now();
+  let triedAt = 0;
   let isEnded = false;
-  const show = (isConnected: boolean) => {
-    if (!isEnded) metrics.kafkaConnected.set(labels, isConnected ? 1 : 0);
-  };
   const answered = (isAnswered: boolean) => {
     triedAt = performance.now();
-    show(isAnswered);
+    if (!isEnded) metrics.kafkaConnected.set(labels, isAnswered ? 1 : 0);
   };
-  show(false);
+  answered(false);
   return {
     answered,
     fetched: () => {
