@@ -63,17 +63,12 @@ export interface SupervisorOptions extends Pick<
   project: (generation: ActiveGeneration) => Promise<Applying>;
 }
 
-interface Running {
-  generation: ActiveGeneration;
-  applying: Applying;
-}
-
 export function createSupervisor(options: SupervisorOptions, environment: string) {
   const { databases, projectionVersion, metrics } = options;
   const logger = options.logger.child({ environment });
   let access: Applying | null = null;
   /** By marker's id. */
-  const running = new Map<string, Running>();
+  const running = new Map<string, { generation: ActiveGeneration; applying: Applying }>();
   let unprojectedReason: string | null = null;
   let isPrepared = false;
   /** What was logged last, so that it is logged once. */

@@ -45,36 +45,24 @@ interface Decoder {
 }
 const DecoderOf = require('kafkajs/src/protocol/decoder') as new (raw: Buffer) => Decoder;
 
-interface RawPartition {
-  partition: number;
-  errorCode: number;
-  end: number;
-  abortedTransactions: AbortedTransaction[];
-  set: Buffer;
-}
-
 /**
  * An answer to Fetch in version 11, whose record sets are not decoded
  * (https://kafka.apache.org/protocol.html).
  */
-function decodeFetch(raw: Buffer): {
-  throttleMs: number;
-  errorCode: number;
-  partitions: RawPartition[];
-} {
+function decodeFetch(raw: Buffer) {
   const decoder = new DecoderOf(raw);
   const throttleMs = decoder.readInt32();
   const errorCode = decoder.readInt16();
   decoder.readInt32();
   const topics = decoder.readArray((ofTopic) => {
     ofTopic.readString();
-    return ofTopic.readArray((one): RawPartition => {
+    return ofTopic.readArray((one) => {
       const partition = one.readInt32();
       const partitionError = one.readInt16();
       one.readInt64();
       const end = Number(one.readInt64());
       one.readInt64();
-      const abortedTransactions = one.readArray((transaction) => ({
+      const abortedTransactions = one.readArray((transaction): AbortedTransaction => ({
         producerId: transaction.readInt64(),
         firstOffset: Number(transaction.readInt64()),
       }));
@@ -85,6 +73,8 @@ function decodeFetch(raw: Buffer): {
   });
   return { throttleMs, errorCode, partitions: topics.flat() };
 }
+
+type RawPartition = ReturnType<typeof decodeFetch>['partitions'][number];
 
 interface ConnectedBrokers extends Brokers {
   partitions: () => number[];

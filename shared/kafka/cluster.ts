@@ -129,12 +129,11 @@ const { decode: decodeListOffsets } =
  * The questions about each partition: where it begins, where readers of committed messages end, and
  * where it ends.
  */
-const QUESTIONS: readonly { bound: keyof FullBounds; timestamp: string; isolationLevel: number }[] =
-  [
-    { bound: 'start', timestamp: '-2', isolationLevel: 1 },
-    { bound: 'end', timestamp: '-1', isolationLevel: 1 },
-    { bound: 'highWatermark', timestamp: '-1', isolationLevel: 0 },
-  ];
+const QUESTIONS = [
+  { bound: 'start', timestamp: '-2', isolationLevel: 1 },
+  { bound: 'end', timestamp: '-1', isolationLevel: 1 },
+  { bound: 'highWatermark', timestamp: '-1', isolationLevel: 0 },
+] as const;
 
 /** With the end for all readers. */
 export type FullBounds = PartitionBounds & { highWatermark: number };

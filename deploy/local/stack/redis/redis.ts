@@ -25,9 +25,11 @@ export const redisPart: PartDefinition = {
     const read = readRedisAddress(address);
     if (read === null) throw new Error('it is not an address of Redis');
     // One node that answers is enough.
-    await Promise.any(read.nodes.map((node) => ping(read.urlOf(node)))).catch((error: unknown) => {
-      throw error instanceof AggregateError ? error.errors[0] : error;
-    });
+    await Promise.any(read.nodes.map((node) => ping(read.urlOf(node)))).catch(
+      ({ errors: [first] }: AggregateError) => {
+        throw first;
+      },
+    );
   },
 
   planContainer: ([port = 0], keepData) => ({
