@@ -45,8 +45,9 @@ export interface Membership {
   stop: () => Promise<void>;
 }
 
-/** What the group says to a member that has to join again; the first: it no longer knows us. */
+/** The group no longer knows us. */
 const UNKNOWN_MEMBER = 'UNKNOWN_MEMBER_ID';
+/** What the group says to a member that has to join again. */
 const CHANGES = new Set<unknown>([UNKNOWN_MEMBER, 'REBALANCE_IN_PROGRESS', 'ILLEGAL_GENERATION']);
 
 export function joinGroup({
