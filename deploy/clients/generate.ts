@@ -18,7 +18,6 @@ interface Schema {
 
 interface Parameter {
   name: string;
-  in: string;
   schema: Schema;
   description?: string;
 }
@@ -39,6 +38,8 @@ interface Language {
   words: Record<string, string>;
   literal: (values: string[]) => string;
   list: (item: string) => string;
+  comment: (sentence: string) => string;
+  field: (name: string, type: string) => string;
 }
 
 const TYPESCRIPT: Language = {
@@ -51,19 +52,23 @@ const TYPESCRIPT: Language = {
   },
   literal: (values) => values.map((value) => `'${value}'`).join(' | '),
   list: (item) => (item.includes(' ') ? `(${item})[]` : `${item}[]`),
+  comment: (sentence) => `  /** ${sentence} */\n`,
+  field: (name, type) => `  ${name}: ${type};\n`,
 };
 const PYTHON: Language = {
   words: { string: 'str', integer: 'int', number: 'float', boolean: 'bool', null: 'None' },
   literal: (values) => `Literal[${values.map((value) => `"${value}"`).join(', ')}]`,
   list: (item) => `List[${item}]`,
+  comment: (sentence) => `    # ${sentence}\n`,
+  field: (name, type) => `    ${name}: ${type}\n`,
 };
 
-const nameOf = (reference: string) => reference.replace('#/components/schemas/', '');
 const firstSentence = (text: string) => text.split(/(?<=\.)\s/)[0] ?? text;
 const capitalize = (word: string) => word.charAt(0).toUpperCase() + word.slice(1);
+const classOf = (kind: string) => kind.split('-').map(capitalize).join('');
 
 function typeOf(schema: Schema, language: Language): string {
-  if (schema.$ref !== undefined) return nameOf(schema.$ref);
+  if (schema.$ref !== undefined) return schema.$ref.replace('#/components/schemas/', '');
   if (schema.anyOf !== undefined)
     return schema.anyOf.map((part) => typeOf(part, language)).join(' | ');
   if (schema.enum !== undefined) return language.literal(schema.enum);
@@ -75,6 +80,19 @@ function typeOf(schema: Schema, language: Language): string {
   if (parts.length === 0 || parts.includes(undefined))
     throw new Error(`unknown schema ${JSON.stringify(schema)}`);
   return parts.join(' | ');
+}
+
+function commentOf({ description }: Pick<Schema, 'description'>, { comment }: Language): string {
+  return description === undefined ? '' : comment(firstSentence(description));
+}
+
+function fieldsOf(properties: Record<string, Schema>, language: Language): string {
+  return Object.entries(properties)
+    .map(([name, schema]) => {
+      const field = language.field(name, typeOf(schema, language));
+      return `${commentOf(schema, language)}${field}`;
+    })
+    .join('');
 }
 
 /** A list endpoint, and the details endpoint beside it. */
@@ -104,9 +122,8 @@ function read(document: Document) {
     [...JSON.stringify(value).matchAll(/"#\/components\/schemas\/(\w+)"/g)].map(
       ([, name = '']) => name,
     );
-  const answerOf = (path: string) => {
-    return references(document.paths[path]?.get?.responses['200']?.content)[0] ?? '';
-  };
+  const answerOf = (path: string) =>
+    references(document.paths[path]?.get?.responses['200']?.content)[0] ?? '';
 
   const resources = Object.entries(document.paths).flatMap(([path, { get }]): Resource[] => {
     const name = /^list(\w+)$/.exec(get?.operationId ?? '')?.[1];
@@ -127,17 +144,20 @@ function read(document: Document) {
     return { kind: kind?.const ?? '', whole, summary };
   });
 
-  const used = new Set<string>();
-  const use = (name: string): void => {
-    if (used.has(name)) return;
-    used.add(name);
-    for (const other of references(schema(name))) use(other);
-  };
-  for (const name of ['StoreInfo', 'Menu', 'LocalDateTime', 'TimezoneOffset']) use(name);
-  for (const { summary, details } of resources)
-    for (const name of [summary, details ?? summary]) use(name);
-  for (const { whole, summary } of kinds) for (const name of [whole, summary]) use(name);
-  for (const { filters } of resources) for (const name of references(filters)) use(name);
+  const used = new Set([
+    'StoreInfo',
+    'Menu',
+    'LocalDateTime',
+    'TimezoneOffset',
+    ...resources.flatMap(({ summary, details, filters }) => [
+      summary,
+      details ?? summary,
+      ...references(filters),
+    ]),
+    ...kinds.flatMap(({ whole, summary }) => [whole, summary]),
+  ]);
+  // A set that grows meanwhile shows what is added.
+  for (const name of used) for (const other of references(schema(name))) used.add(other);
   return {
     resources,
     kinds,
@@ -149,22 +169,18 @@ type Model = ReturnType<typeof read>;
 const HEADER = 'Written from docs/openapi.json by `npm run clients`.';
 
 function typescriptOf({ resources, kinds, schemas }: Model): string {
-  const comment = (text: string | undefined, indent = '') =>
-    text === undefined ? '' : `${indent}/** ${firstSentence(text)} */\n`;
-  const field = (name: string, schema: Schema) =>
-    `${comment(schema.description, '  ')}  ${name}: ${typeOf(schema, TYPESCRIPT)};\n`;
   const records = schemas.map(({ name, ...schema }) => {
-    const about = comment(schema.description);
+    const about = commentOf(schema, TYPESCRIPT).trimStart();
     if (schema.properties === undefined)
       return `${about}export type ${name} = ${typeOf(schema, TYPESCRIPT)};\n`;
-    const fields = Object.entries(schema.properties).map(([key, value]) => field(key, value));
-    return `${about}export interface ${name} {\n${fields.join('')}}\n`;
+    return `${about}export interface ${name} {\n${fieldsOf(schema.properties, TYPESCRIPT)}}\n`;
   });
   const filtered = resources.filter(({ filters }) => filters.length > 0);
   const filters = filtered.map(({ name, filters }) => {
     const fields = filters.map((filter) => {
-      const type = typeOf(filter.schema, TYPESCRIPT);
-      return `${comment(filter.description, '  ')}  ${filter.name}?: ${filter.schema.type === 'array' ? 'readonly ' : ''}${type} | undefined;\n`;
+      const list = filter.schema.type === 'array' ? 'readonly ' : '';
+      const type = `${list}${typeOf(filter.schema, TYPESCRIPT)} | undefined`;
+      return `${commentOf(filter, TYPESCRIPT)}${TYPESCRIPT.field(`${filter.name}?`, type)}`;
     });
     return `export interface ${name}Filters {\n${fields.join('')}}\n`;
   });
@@ -216,6 +232,29 @@ export interface Page<T> {
   return [`// ${HEADER}\n`, ...records, ...filters, changes].join('\n');
 }
 
+const PYTHON_CALLS = `class Single(Protocol[T]):
+    @overload
+    def __call__(self, *, if_none_match: None = None) -> T: ...
+    @overload
+    def __call__(self, *, if_none_match: str) -> Conditional[T]: ...
+
+
+class Changes(Protocol):
+    """Follows changes without end, and repeats without limit unless \`retries\` is given. It asks for the next batch when the loop
+    body is done with this one: a \`next\` that was stored there misses nothing."""
+
+    @overload
+    def __call__(
+        self, *, kinds: Sequence[Kind] | None = None, records: Literal["whole"] = "whole", after: str | None = None,
+        page_size: int = 1_000, wait: int = 30, retries: float = math.inf
+    ) -> Iterator[Batch]: ...
+    @overload
+    def __call__(
+        self, *, kinds: Sequence[Kind] | None = None, records: Literal["summary"], after: str | None = None,
+        page_size: int = 1_000, wait: int = 30, retries: float = math.inf
+    ) -> Iterator[SummaryBatch]: ...
+`;
+
 /**
  * Records as dictionaries with types, and the methods of each resource, which the client implements
  * once for all.
@@ -223,26 +262,19 @@ export interface Page<T> {
 function pythonOf({ resources, kinds, schemas }: Model): string {
   const records = schemas.map(({ name, ...schema }) => {
     if (schema.properties === undefined) return `${name} = ${typeOf(schema, PYTHON)}\n`;
-    const fields = Object.entries(schema.properties).map(
-      ([key, value]) =>
-        `${value.description === undefined ? '' : `    # ${firstSentence(value.description)}\n`}    ${key}: ${typeOf(value, PYTHON)}\n`,
-    );
-    return `class ${name}(TypedDict):\n    """${firstSentence(schema.description ?? name)}"""\n\n${fields.join('')}`;
+    return `class ${name}(TypedDict):\n    """${firstSentence(schema.description ?? name)}"""\n\n${fieldsOf(schema.properties, PYTHON)}`;
   });
-  const changes = kinds.flatMap(({ kind, whole, summary }) => {
-    const name = kind.split('-').map(capitalize).join('');
-    return [
+  const changes = kinds.flatMap(({ kind, whole, summary }) =>
+    [
       ['', whole],
       ['Summary', summary],
     ].map(
       ([prefix, record]) =>
-        `class ${name}${prefix}Change(TypedDict):\n    kind: Literal["${kind}"]\n    id: str\n    deleted: bool\n    record: ${record} | None\n`,
-    );
-  });
+        `class ${classOf(kind)}${prefix}Change(TypedDict):\n    kind: Literal["${kind}"]\n    id: str\n    deleted: bool\n    record: ${record} | None\n`,
+    ),
+  );
   const batches = ['', 'Summary'].map((prefix) => {
-    const names = kinds.map(
-      ({ kind }) => `${kind.split('-').map(capitalize).join('')}${prefix}Change`,
-    );
+    const names = kinds.map(({ kind }) => `${classOf(kind)}${prefix}Change`);
     return `class ${prefix}Batch(TypedDict):
     """Changes, oldest first. Store \`next\` together with what you make of them."""
 
@@ -265,46 +297,16 @@ function pythonOf({ resources, kinds, schemas }: Model): string {
       return `${name}: ${type} | None = None, `;
     });
     const pageSize = `${given.join('')}page_size: int = 100`;
-    const conditional = (method: string, before: string, result: string) =>
-      [
-        ['if_none_match: None = None', result],
-        ['if_none_match: str', `Conditional[${result}]`],
-      ]
-        .map(
-          ([tag, type]) =>
-            `    @overload\n    def ${method}(self, ${before}, ${tag}) -> ${type}: ...\n`,
-        )
-        .join('');
+    const conditional = (method: string, before: string, result: string) => `    @overload
+    def ${method}(self, ${before}, if_none_match: None = None) -> ${result}: ...
+    @overload
+    def ${method}(self, ${before}, if_none_match: str) -> Conditional[${result}]: ...
+`;
     return `class ${name}(Protocol):
     def list(self, *, ${pageSize}) -> Iterator[${summary}]: ...
     def pages(self, *, ${pageSize}) -> Iterator[${summary}Page]: ...
 ${conditional('page', `*, page: int = 1, ${pageSize}`, `${summary}Page`)}${details === null ? '' : conditional('get', 'id: str, *', details)}`;
   });
-  const calls = [
-    `class Single(Protocol[T]):
-    @overload
-    def __call__(self, *, if_none_match: None = None) -> T: ...
-    @overload
-    def __call__(self, *, if_none_match: str) -> Conditional[T]: ...
-`,
-    `class Changes(Protocol):
-    """Follows changes without end, and repeats without limit unless \`retries\` is given. It asks for the next batch when the loop
-    body is done with this one: a \`next\` that was stored there misses nothing."""
-
-${[
-  ['"whole"] = "whole"', ''],
-  ['"summary"]', 'Summary'],
-]
-  .map(
-    ([detail, prefix]) => `    @overload
-    def __call__(
-        self, *, kinds: Sequence[Kind] | None = None, records: Literal[${detail}, after: str | None = None,
-        page_size: int = 1_000, wait: int = 30, retries: float = math.inf
-    ) -> Iterator[${prefix}Batch]: ...
-`,
-  )
-  .join('')}`,
-  ];
   return [
     `# ${HEADER}
 from __future__ import annotations
@@ -323,7 +325,7 @@ T = TypeVar("T")
     ...batches,
     ...pages,
     ...protocols,
-    ...calls,
+    PYTHON_CALLS,
   ].join('\n\n');
 }
 

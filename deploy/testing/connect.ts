@@ -3,7 +3,7 @@ import { createKafka, createProducer } from '#shared/kafka/client.ts';
 import { type Places, settle } from '#local/start/settle.ts';
 import { hashSecret, newClientId, newClientSecret } from '#shared/access/secrets.ts';
 import { allEnded, inBatches } from '#shared/waiting.ts';
-import { readConfig } from '#shared/config.ts';
+import { type Config, readConfig } from '#shared/config.ts';
 import { readAccessChange, SCOPES } from '#shared/events/access-event.ts';
 import { readChange } from '#shared/events/change.ts';
 import {
@@ -26,7 +26,7 @@ const MESSAGES_TOGETHER = 500;
 export const connectStoreData: typeof Api.connectStoreData = async (connection) => {
   const { url, environment, settings } = connection;
   const config = readConfig(settings);
-  const kafka = createKafka(config, 'store-data-testing', createLogger('testing', 'silent'));
+  const kafka = kafkaOf(config);
   const producer = createProducer(kafka);
   const mongodb = createWriterClient(config, 'store-data-testing');
   const close = () => allEnded<unknown>([producer.disconnect(), mongodb.close()]);
@@ -73,6 +73,10 @@ export const connectStoreData: typeof Api.connectStoreData = async (connection) 
     stop: async () => void (await close()),
   };
 };
+
+export function kafkaOf(config: Config) {
+  return createKafka(config, 'store-data-testing', createLogger('testing', 'silent'));
+}
 
 /** Sequences rise from call to call, and are above those of processes that started earlier. */
 function risingSequence(): () => number {

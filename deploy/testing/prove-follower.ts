@@ -16,7 +16,11 @@ import { createWriterClient } from '#shared/mongodb.ts';
 import { toDeadLetter } from '#shared/projection/dead-letters/letter.ts';
 import { type DeadLetter, lettersIn } from '#shared/read-models/collections.ts';
 import { Databases, findLiveGeneration } from '#shared/read-models/generation.ts';
-import { AdversarialStream, type StreamChange } from './adversarial-stream.ts';
+import {
+  type AdversarialStream,
+  adversarialStream,
+  type StreamChange,
+} from './adversarial-stream.ts';
 import type * as Api from './api.d.ts';
 import { type ClientProcess, startClient } from './client-process.ts';
 import { asEvent } from './connect.ts';
@@ -44,20 +48,21 @@ export class FollowerNotProven extends Error implements Api.FollowerNotProven {
 
 export const proveFollower: typeof Api.proveFollower = async (options) => {
   await using cleanup = new AsyncDisposableStack();
-  const { settings, log } = options;
+  const { changes = 2_000, seed = 1, kinds = KINDS, patienceSeconds = 60 } = options;
+  const { settings, log = () => undefined } = options;
   // The default quota of stores: a client has to follow within it.
-  const own = { settings: { QUOTA_REQUESTS: '600', ...settings }, ...(log && { log }) };
+  const own = { settings: { QUOTA_REQUESTS: '600', ...settings }, log };
   const { api, crash } = options.api
     ? { api: options.api, crash: null }
     : await startWithServices(own);
   if (options.api === undefined) cleanup.defer(() => api.stop());
   const storeId = `proof-${randomBytes(4).toString('hex')}`;
-  const stream = new AdversarialStream(storeId, options.seed ?? 1);
+  const stream = adversarialStream(storeId, seed);
   const key = await api.createKey({ storeId });
   const client = await startClient(options, api, key, cleanup);
-  const proof: Proof = { api, crash, client, stream, key, kinds: options.kinds ?? KINDS };
-  await publishAll(proof, options.changes ?? 2_000, options.log ?? (() => undefined));
-  return await compareInTheEnd(proof, options);
+  const proof: Proof = { api, crash, client, stream, key, kinds, changes };
+  await publishAll(proof, log);
+  return await compareInTheEnd(proof, patienceSeconds);
 };
 
 interface Proof {
@@ -67,19 +72,17 @@ interface Proof {
   stream: AdversarialStream;
   key: Api.Key;
   kinds: readonly Api.Kind[];
+  /** How many are published. */
+  changes: number;
 }
 
 /** Publishes the stream, and disturbs the client and the API. */
-async function publishAll(
-  proof: Proof,
-  changes: number,
-  log: (line: string) => void,
-): Promise<void> {
-  const { api, client, stream } = proof;
+async function publishAll(proof: Proof, log: (line: string) => void): Promise<void> {
+  const { api, client, stream, changes } = proof;
   const size = Math.ceil(changes / PIECES);
   for (let piece = 0; piece < PIECES; piece += 1) {
-    const events =
-      piece === PIECES - 1 ? [...stream.next(size), ...stream.rest()] : stream.next(size);
+    const events = stream.next(size);
+    if (piece === PIECES - 1) events.push(...stream.rest());
     const disturbance = DISTURBANCES[piece];
     if (disturbance !== undefined) log(`while changes are published: ${disturbance.name}`);
     await Promise.all([api.publish(events), disturbance?.cause(proof)]);
@@ -124,21 +127,11 @@ async function rollBack({ api }: Proof): Promise<void> {
   if (left !== undefined) await operate(api, 'generations', 'drop', String(left.number), '--yes');
 }
 
+/** Stores changes as dead letters, and retries them, as after a release that could not apply them. */
 async function retryLetters({ api, stream }: Proof): Promise<void> {
   const changes = Array.from({ length: RETRIED_LETTERS }, (_, index) =>
     stream.makeOrder(`order-letter-${index % 3}`, 'a dead letter that was retried'),
   );
-  await retryAsLetters(api, changes);
-  for (const change of changes) stream.note(change);
-  // Later rebuilds read the log, not the letters.
-  await api.publish(changes);
-}
-
-/** Above the offsets of the messages that a proof publishes. */
-const FIRST_OFFSET = 1_000_000;
-
-/** Stores changes as dead letters, and retries them, as after a release that could not apply them. */
-async function retryAsLetters(api: Api.StoreData, changes: StreamChange[]): Promise<void> {
   const { environment, settings } = api.connection;
   const config = readConfig(settings);
   await using mongodb = createWriterClient(config, 'store-data-testing');
@@ -147,10 +140,16 @@ async function retryAsLetters(api: Api.StoreData, changes: StreamChange[]): Prom
   const letters = changes.map((change) => letterOf(change, environment));
   await lettersIn(live.db).insertMany(letters);
   await operate(api, 'dead-letters', 'retry', ...letters.map(({ _id }) => _id));
+  for (const change of changes) stream.note(change);
+  // Later rebuilds read the log, not the letters.
+  await api.publish(changes);
 }
 
-export function letterOf(change: StreamChange, environment: string): DeadLetter {
-  const { key, value, headers } = encodeChange(change);
+/** Above the offsets of the messages that a proof publishes. */
+const FIRST_OFFSET = 1_000_000;
+
+function letterOf(change: StreamChange, environment: string): DeadLetter {
+  const { key, value, headers } = encodeEvent(asEvent(change, change.sequence));
   const message = {
     key: Buffer.from(key),
     value: Buffer.from(value),
@@ -163,8 +162,6 @@ export function letterOf(change: StreamChange, environment: string): DeadLetter 
   return toDeadLetter(changesTopic(environment), 0, message, rejection);
 }
 
-export const encodeChange = (change: StreamChange) => encodeEvent(asEvent(change, change.sequence));
-
 function operate({ connection }: Api.StoreData, ...args: string[]) {
   return run(process.execPath, [ADMIN, ...args], {
     env: { ...withoutSettings(process.env), ...connection.settings },
@@ -172,11 +169,9 @@ function operate({ connection }: Api.StoreData, ...args: string[]) {
 }
 
 async function compareInTheEnd(
-  proof: Proof,
-  options: Api.ProofOptions,
+  { api, client, stream, key, kinds, changes }: Proof,
+  patienceSeconds: number,
 ): Promise<Api.FollowerReport> {
-  const { api, client, stream, key, kinds } = proof;
-  const { changes = 2_000, patienceSeconds = 60 } = options;
   await api.settled();
   let leftMs = patienceSeconds * 1_000;
   for (;;) {
@@ -208,12 +203,11 @@ function assertApiRight(
   { newest }: AdversarialStream,
   kinds: readonly string[],
 ): void {
-  const published = [...newest.values()]
-    .filter(({ data }) => data !== undefined)
-    .map(({ entity, id }) => ({ kind: entity.replace('_', '-'), id }))
-    .filter(({ kind }) => kinds.includes(kind))
-    .map(({ kind, id }) => `${kind}/${id}`);
-  const differing = [...new Set(published).symmetricDifference(new Set(expected.keys()))];
+  const published = [...newest.values()].flatMap(({ entity, id, data }) => {
+    const kind = entity.replace('_', '-');
+    return data !== undefined && kinds.includes(kind) ? [`${kind}/${id}`] : [];
+  });
+  const differing = [...new Set(published).symmetricDifference(expected)];
   if (differing.length > 0)
     throw new Error(`the API itself does not show what was published: ${differing.join(', ')}`);
 }

@@ -6,18 +6,17 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { startServices } from '#local/start/service.ts';
 import { prepareSigningKey, signingKeyPath } from '#local/start/files.ts';
+import { makeTopics } from '#local/start/settle.ts';
 import { startGuard } from '#local/stack/process.ts';
 import { startStack } from '#local/stack/stack.ts';
 import { type Config, readConfig, withoutSettings } from '#shared/config.ts';
 import { describeError } from '#shared/errors.ts';
 import { topicsOf } from '#shared/events/topics.ts';
-import { askKafka, createKafka, createTopics } from '#shared/kafka/client.ts';
-import { createLogger } from '#shared/logging.ts';
+import { askKafka, findTopics } from '#shared/kafka/client.ts';
 import { createWriterClient } from '#shared/mongodb.ts';
 import type * as Api from './api.d.ts';
-import { connectStoreData } from './connect.ts';
+import { connectStoreData, kafkaOf } from './connect.ts';
 
-const MAX_MESSAGE_BYTES = 10 * 1_048_576;
 /**
  * How long to wait for killed members to leave a consumer group, and how often to poll for that.
  */
@@ -70,7 +69,11 @@ export async function startWithServices(options: Api.StartOptions): Promise<With
     // The developer's own settings are for other servers.
     await mkdir(logs, { recursive: true });
     const env = { ...withoutSettings(process.env), ...settings };
-    await makeTopics(readConfig(settings), partitions, cleanup);
+    const config = readConfig(settings);
+    // Before the creation: its answer may be lost.
+    cleanup.defer(() => removeFromKafka(config));
+    cleanup.defer(() => removeDatabases(config));
+    await makeTopics(kafkaOf(config), [environment], partitions);
     const { url, services } = await startServices({ env, logs, guard, log }, cleanup);
     const api = await connectStoreData({ url, environment, settings });
     cleanup.defer(() => api.stop());
@@ -87,27 +90,6 @@ export async function startWithServices(options: Api.StartOptions): Promise<With
   }
 }
 
-async function makeTopics(
-  config: Config,
-  partitions: number,
-  cleanup: AsyncDisposableStack,
-): Promise<void> {
-  await askKafka(kafkaOf(config), async (admin) => {
-    // Before the creation: its answer may be lost.
-    cleanup.defer(() => removeFromKafka(config));
-    cleanup.defer(() => removeDatabases(config));
-    const settings = { 'max.message.bytes': String(MAX_MESSAGE_BYTES) };
-    await createTopics(admin, config.environments.flatMap(topicsOf), {
-      partitions,
-      config: settings,
-    });
-  });
-}
-
-function kafkaOf(config: Config) {
-  return createKafka(config, 'store-data-testing', createLogger('testing', 'silent'));
-}
-
 /**
  * Removes topics and groups, since the brokers may have run before; keys in Redis expire by
  * themselves.
@@ -115,9 +97,8 @@ function kafkaOf(config: Config) {
 async function removeFromKafka(config: Config): Promise<void> {
   await askKafka(kafkaOf(config), async (admin) => {
     const topics = config.environments.flatMap(topicsOf);
-    await Promise.all(
-      topics.map((topic) => admin.deleteTopics({ topics: [topic] }).catch(unlessUnknownTopic)),
-    );
+    const made = await findTopics(admin, topics);
+    if (made.size > 0) await admin.deleteTopics({ topics: [...made] });
     for (const end = performance.now() + LEFT_MS; ; await sleep(POLL_MS)) {
       const { groups } = await admin.listGroups();
       const own = groups
@@ -130,13 +111,6 @@ async function removeFromKafka(config: Config): Promise<void> {
       });
     }
   });
-}
-
-function unlessUnknownTopic(error: Error): void {
-  const { cause } = error;
-  const isUnknown =
-    cause instanceof Error && 'type' in cause && cause.type === 'UNKNOWN_TOPIC_OR_PARTITION';
-  if (!isUnknown) throw error;
 }
 
 async function removeDatabases(config: Config): Promise<void> {

@@ -7,7 +7,6 @@ import type { Db } from 'mongodb';
 import { allEnded } from '#shared/waiting.ts';
 import type { Config } from '#shared/config.ts';
 import { describeError, isUnavailable, StoreDataError } from '#shared/errors.ts';
-import type { Logger } from '#shared/logging.ts';
 import { PeriodicTask } from '#shared/periodic-task.ts';
 import { createReadModels } from '#shared/read-models/collections.ts';
 import {
@@ -34,10 +33,10 @@ const REPAIRED_MS = 10_000;
  * What a release does while the live generation is another release's, by the state of its own
  * generation.
  */
-const ACTIONS_BY_STATE = {
-  building: 'fills a new generation beside it, which "store-data rebuild" makes live',
-  kept: 'projects its own, from which its query services answer',
-};
+const ACTIONS_BY_STATE = new Map<unknown, string>([
+  ['building', 'fills a new generation beside it, which "store-data rebuild" makes live'],
+  ['kept', 'projects its own, from which its query services answer'],
+]);
 
 /** A generation that is projected here. Its state follows the pointer. */
 export interface ActiveGeneration {
@@ -64,88 +63,42 @@ export interface SupervisorOptions extends Pick<
   project: (generation: ActiveGeneration) => Promise<Applying>;
 }
 
-interface Running {
-  generation: ActiveGeneration;
-  applying: Applying;
-}
-
-export class Supervisor {
-  readonly #options: SupervisorOptions;
-  readonly #environment: string;
-  readonly #logger: Logger;
-  #access: Applying | null = null;
+export function createSupervisor(options: SupervisorOptions, environment: string) {
+  const { databases, projectionVersion, metrics } = options;
+  const logger = options.logger.child({ environment });
+  let access: Applying | null = null;
   /** By marker's id. */
-  readonly #running = new Map<string, Running>();
-  /**
-   * Why this release projects nothing that answers requests; `null` if it does, or if another
-   * installation may.
-   */
-  unprojectedReason: string | null = null;
-  #isPrepared = false;
+  const running = new Map<string, { generation: ActiveGeneration; applying: Applying }>();
+  let unprojectedReason: string | null = null;
+  let isPrepared = false;
   /** What was logged last, so that it is logged once. */
-  #logged = '';
-  #rest: { ms: number; until: number } | null = null;
-  #polling: PeriodicTask | null = null;
-  #isStopped = false;
-
-  constructor(options: SupervisorOptions, environment: string) {
-    this.#options = options;
-    this.#environment = environment;
-    this.#logger = options.logger.child({ environment });
-  }
-
-  /** @throws what prevents a generation from being projected. */
-  async start(): Promise<void> {
-    this.#access = await this.#options.applyAccess(this.#environment);
-    await this.#poll(true);
-    const run = () => this.#poll();
-    const failed = (error: string) => this.#logger.error({ error }, 'generations cannot be polled');
-    this.#polling = new PeriodicTask({ run, everyMs: POLL_MS, failed }, POLL_MS);
-  }
-
-  isLive(): boolean {
-    return (
-      (this.#access?.isLive() ?? true) &&
-      this.#running.values().every(({ applying }) => applying.isLive())
-    );
-  }
-
-  async stop(): Promise<void> {
-    this.#isStopped = true;
-    const endAll = () => allEnded([...this.#running.keys()].map((id) => this.#end(id)));
-    // Consumers stop without waiting for a poll whose servers are away.
-    const polled = async () => this.#polling?.stop();
-    await allEnded<unknown>([
-      endAll(),
-      polled().then(endAll),
-      Promise.resolve(this.#access?.stop()),
-    ]);
-  }
+  let logged = '';
+  let rest: { ms: number; until: number } | null = null;
+  let polling: PeriodicTask | null = null;
+  let isStopped = false;
 
   /**
    * The next poll retries while a server is away.
    * @param throwsConfigurationErrors whether other errors are thrown.
    */
-  async #poll(throwsConfigurationErrors = false): Promise<void> {
-    const rests = performance.now() < (this.#rest?.until ?? 0);
+  async function poll(throwsConfigurationErrors: boolean): Promise<void> {
+    const rests = performance.now() < (rest?.until ?? 0);
     try {
-      await this.#follow(rests);
-      if (!rests) this.#noteRepaired();
+      await follow(rests);
+      if (!rests) noteRepaired();
     } catch (error) {
-      if (isUnavailable(error)) this.#logOnce(describeError(error));
+      if (isUnavailable(error)) logOnce(describeError(error));
       else if (throwsConfigurationErrors) throw error;
-      else if (!rests) this.#noteConfigurationError(error);
+      else if (!rests) noteConfigurationError(error);
     }
   }
 
   /** @param rests whether nothing is started. Flips and drops are followed nevertheless. */
-  async #follow(rests: boolean): Promise<void> {
-    const { databases, projectionVersion, prepare } = this.#options;
-    const environment = this.#environment;
-    if (!this.#isPrepared) {
+  async function follow(rests: boolean): Promise<void> {
+    if (!isPrepared) {
       if (rests) return;
-      await prepare(environment);
-      this.#isPrepared = true;
+      await options.prepare(environment);
+      isPrepared = true;
     }
     const known = await findGenerations(databases, environment);
     const wanted = new Map<string, ActiveGeneration>();
@@ -153,111 +106,129 @@ export class Supervisor {
       if (marker?.projection_version !== projectionVersion || state === 'dropping') continue;
       wanted.set(marker.id, { environment, db, marker, state, share });
     }
-    const gone = [...this.#running.keys()]
-      .filter((id) => !wanted.has(id))
-      .map((id) => this.#end(id));
+    const gone = [...running.keys()].filter((id) => !wanted.has(id)).map(end);
     const followed = [...wanted].map(async ([id, generation]) => {
-      const running = this.#running.get(id);
-      if (running !== undefined) return this.#move(running.generation, generation);
-      if (rests) return;
-      await Promise.allSettled(gone);
-      await this.#begin(generation);
+      const own = running.get(id)?.generation;
+      if (own !== undefined) {
+        show(own, false);
+        show(Object.assign(own, { state: generation.state, share: generation.share }), true);
+      } else if (!rests) {
+        await Promise.allSettled(gone);
+        await begin(generation);
+      }
     });
     await allEnded([...gone, ...followed]);
-    this.#noteOtherRelease(known);
+    noteOtherRelease(known);
   }
 
-  async #begin(generation: ActiveGeneration): Promise<void> {
-    if (this.#isStopped) return;
+  async function begin(generation: ActiveGeneration): Promise<void> {
+    if (isStopped) return;
     const { db, marker, state } = generation;
     await createReadModels(db);
-    const applying = await this.#options.project(generation);
-    this.#running.set(marker.id, { generation, applying });
-    this.#count(generation, 1);
-    this.#logger.info({ generation: marker.number, state }, 'projects a generation');
+    const applying = await options.project(generation);
+    running.set(marker.id, { generation, applying });
+    show(generation, true);
+    logger.info({ generation: marker.number, state }, 'projects a generation');
   }
 
-  #move(generation: ActiveGeneration, { state, share }: ActiveGeneration): void {
-    this.#count(generation, 0);
-    Object.assign(generation, { state, share });
-    this.#count(generation, 1);
-  }
-
-  async #end(id: string): Promise<void> {
-    const running = this.#running.get(id);
-    if (running === undefined) return;
-    this.#running.delete(id);
-    const { generation, applying } = running;
-    this.#count(generation, 0);
+  async function end(id: string): Promise<void> {
+    const ending = running.get(id);
+    if (ending === undefined) return;
+    running.delete(id);
+    const { generation, applying } = ending;
+    show(generation, false);
     await applying.stop();
-    if (this.#isStopped) return;
-    this.#logger.info(
-      { generation: generation.marker.number },
-      'no longer projects a generation: it is dropped',
-    );
+    if (isStopped) return;
+    const facts = { generation: generation.marker.number };
+    logger.info(facts, 'no longer projects a generation: it is dropped');
   }
 
-  #noteConfigurationError(error: unknown): void {
-    const pauseMs = Math.min((this.#rest?.ms ?? REST_MS.first / 2) * 2, REST_MS.max);
-    this.#rest = { ms: pauseMs, until: performance.now() + pauseMs };
-    this.#options.metrics.environmentStopped.set({ environment: this.#environment }, 1);
+  function show({ marker, state }: ActiveGeneration, isProjected: boolean): void {
+    const labels = { ...generationLabels(marker), state };
+    if (isProjected) metrics.generations.set(labels, 1);
+    else metrics.generations.remove(labels);
+  }
+
+  function noteConfigurationError(error: unknown): void {
+    const pauseMs = Math.min((rest?.ms ?? REST_MS.first / 2) * 2, REST_MS.max);
+    rest = { ms: pauseMs, until: performance.now() + pauseMs };
+    metrics.environmentStopped.set({ environment }, 1);
     const facts = { error: describeError(error), pauseMs };
-    this.#logger.fatal(facts, 'environment stopped: configuration error, which is tried again');
+    logger.fatal(facts, 'environment stopped: configuration error, which is tried again');
   }
 
-  #noteRepaired(): void {
-    if (this.#rest === null || performance.now() < this.#rest.until + REPAIRED_MS) return;
-    this.#rest = null;
-    this.#options.metrics.environmentStopped.remove({ environment: this.#environment });
-    this.#logger.info({}, 'environment continues');
+  function noteRepaired(): void {
+    if (rest === null || performance.now() < rest.until + REPAIRED_MS) return;
+    rest = null;
+    metrics.environmentStopped.remove({ environment });
+    logger.info({}, 'environment continues');
   }
 
   /**
    * Logs what this release does while the live generation is another release's, and notes why it is
    * not ready.
    */
-  #noteOtherRelease(known: readonly KnownGeneration[]): void {
-    const { projectionVersion, config } = this.#options;
-    const environment = this.#environment;
-    this.unprojectedReason = null;
+  function noteOtherRelease(known: readonly KnownGeneration[]): void {
+    unprojectedReason = null;
     let words = '';
     try {
       const version = liveOf(environment, known)?.marker.projection_version;
       if (version !== undefined && version !== projectionVersion) {
         const own = known.findLast(
           ({ marker }) => marker?.projection_version === projectionVersion,
-        )?.state;
+        );
         const does =
-          own === 'building' || own === 'kept'
-            ? ACTIONS_BY_STATE[own]
-            : `leaves it alone: make a generation of its own with "store-data rebuild --environment ${environment}"`;
+          ACTIONS_BY_STATE.get(own?.state) ??
+          `leaves it alone: make a generation of its own with "store-data rebuild --environment ${environment}"`;
         words =
           `the live generation of ${environment} has projection version ${version} and belongs to another release; ` +
           `this one has ${projectionVersion} and ${does}`;
         if (
-          !config.projector.sideBySide &&
+          !options.config.projector.sideBySide &&
           answeringGeneration(environment, known, projectionVersion) === null
         ) {
           words += '. Not ready until then: keep the projectors of the other release running';
-          this.unprojectedReason = words;
+          unprojectedReason = words;
         }
       }
     } catch (error) {
       if (!(error instanceof StoreDataError)) throw error;
       words = error.message;
     }
-    this.#logOnce(words);
+    logOnce(words);
   }
 
-  #logOnce(words: string): void {
-    if (this.#logged === words) return;
-    this.#logged = words;
-    if (words !== '') this.#logger.warn({}, words);
+  function logOnce(words: string): void {
+    if (logged === words) return;
+    logged = words;
+    if (words !== '') logger.warn({}, words);
   }
 
-  #count({ marker, state }: ActiveGeneration, value: 0 | 1): void {
-    const labels = { ...generationLabels(marker), state };
-    if (value === 1) this.#options.metrics.generations.set(labels, 1);
-    else this.#options.metrics.generations.remove(labels);
-  }
+  return {
+    /**
+     * Why this release projects nothing that answers requests; `null` if it does, or if another
+     * installation may.
+     */
+    get unprojectedReason(): string | null {
+      return unprojectedReason;
+    },
+
+    /** @throws what prevents a generation from being projected. */
+    async start(): Promise<void> {
+      access = await options.applyAccess(environment);
+      await poll(true);
+      polling = new PeriodicTask({ run: () => poll(false), everyMs: POLL_MS }, POLL_MS);
+    },
+
+    isLive: () =>
+      (access?.isLive() ?? true) && running.values().every(({ applying }) => applying.isLive()),
+
+    async stop(): Promise<void> {
+      isStopped = true;
+      const endAll = () => allEnded([...running.keys()].map(end));
+      // Consumers stop without waiting for a poll whose servers are away.
+      const polled = async () => polling?.stop();
+      await allEnded<unknown>([endAll(), polled().then(endAll), Promise.resolve(access?.stop())]);
+    },
+  };
 }

@@ -81,10 +81,11 @@ export async function projectGeneration(
         }),
       );
       epochs.committed(given);
-      const isLive = generation.state === 'live';
       count(metrics, labels, plan);
-      if (isLive) observeFreshness(metrics, labels, plan, slice.messages, marker.created_at);
-      if (isLive && plan.applied.some(({ entity }) => entity === 'store')) adopting.wake();
+      if (generation.state === 'live') {
+        observeFreshness(metrics, labels, plan, slice.messages, marker.created_at);
+        if (plan.applied.some(({ entity }) => entity === 'store')) adopting.wake();
+      }
       return deadLetters;
     },
   });
@@ -138,9 +139,6 @@ export function beginOfAge(time: number, takenAt: number, createdAt: number): nu
 /** A claim creates a missing checkpoint. It must not create a dropped database again. */
 async function checkMarker(generation: ActiveGeneration): Promise<void> {
   if (await hasMarker(generation)) return;
-  const { databaseName } = generation.db;
-  throw new StoreDataError(
-    'generation_unsuitable',
-    `database ${databaseName} was dropped or replaced`,
-  );
+  const words = `database ${generation.db.databaseName} was dropped or replaced`;
+  throw new StoreDataError('generation_unsuitable', words);
 }

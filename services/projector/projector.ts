@@ -21,10 +21,10 @@ import { allEnded } from '#shared/waiting.ts';
 import { consumeAccess } from './access/consumer.ts';
 import { startPublisher } from './access/publisher.ts';
 import { startReconciler } from './access/reconciler.ts';
-import { Supervisor } from './environment.ts';
+import { createSupervisor } from './environment.ts';
 import { makeFirstGeneration } from './first-generation.ts';
 import { projectGeneration } from './generation.ts';
-import { Scheduler } from './log/scheduler.ts';
+import { createScheduler } from './log/scheduler.ts';
 import { createMetrics, type ProjectorMetrics } from './metrics.ts';
 import type { Parts } from './parts.ts';
 
@@ -95,8 +95,7 @@ export async function startProjector(
   await createDecisionIndexes(control);
   await control.collection(DEAD_LETTERS).createIndexes(INDEXES[DEAD_LETTERS]);
   const { sliceEvents, concurrentPartitions } = config.projector;
-  const scheduler = new Scheduler(sliceEvents, concurrentPartitions);
-  const servers = { databases, redis, kafka, control };
+  const scheduler = createScheduler(sliceEvents, concurrentPartitions);
   const failure = Promise.withResolvers<never>();
   // The caller may listen later, or only stop it.
   failure.promise.catch(() => undefined);
@@ -106,7 +105,10 @@ export async function startProjector(
     logger,
     metrics,
     tracing,
-    ...servers,
+    databases,
+    redis,
+    kafka,
+    control,
     scheduler,
     trees: new TreeCache(),
     fail: failure.reject,
@@ -161,8 +163,8 @@ async function startParts(
     prepare: (environment: string) => makeFirstGeneration(parts, environment),
     project: projectGeneration.bind(null, parts, () => publisher.sweep()),
   };
-  const supervisors = config.environments.map(
-    (environment) => new Supervisor(options, environment),
+  const supervisors = config.environments.map((environment) =>
+    createSupervisor(options, environment),
   );
   onStop(() => allEnded(supervisors.map((one) => one.stop())));
   await allEnded(supervisors.map((one) => one.start()));

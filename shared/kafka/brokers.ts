@@ -15,7 +15,7 @@ import {
 } from './cluster.ts';
 import type { Answer, Brokers, Fetched, FetchRequest } from './fetcher.ts';
 import { type AbortedTransaction, damagedFrom, decodeRecordSet } from './record-set.ts';
-import { DecodingBudget, Unpacking } from './unpacking.ts';
+import { createUnpacking, DecodingBudget } from './unpacking.ts';
 
 const require = createRequire(import.meta.url);
 
@@ -45,38 +45,26 @@ interface Decoder {
 }
 const DecoderOf = require('kafkajs/src/protocol/decoder') as new (raw: Buffer) => Decoder;
 
-interface RawPartition {
-  partition: number;
-  errorCode: number;
-  end: number;
-  abortedTransactions: AbortedTransaction[];
-  set: Buffer;
-}
-
 /**
  * An answer to Fetch in version 11, whose record sets are not decoded
  * (https://kafka.apache.org/protocol.html).
  */
-function decodeFetch(raw: Buffer): {
-  throttleMs: number;
-  errorCode: number;
-  partitions: RawPartition[];
-} {
+function decodeFetch(raw: Buffer) {
   const decoder = new DecoderOf(raw);
   const throttleMs = decoder.readInt32();
   const errorCode = decoder.readInt16();
   decoder.readInt32();
   const topics = decoder.readArray((ofTopic) => {
     ofTopic.readString();
-    return ofTopic.readArray((one): RawPartition => {
+    return ofTopic.readArray((one) => {
       const partition = one.readInt32();
       const partitionError = one.readInt16();
       one.readInt64();
       const end = Number(one.readInt64());
       one.readInt64();
-      const abortedTransactions = one.readArray((transaction) => ({
-        producerId: String(transaction.readInt64()),
-        firstOffset: String(transaction.readInt64()),
+      const abortedTransactions = one.readArray((transaction): AbortedTransaction => ({
+        producerId: transaction.readInt64(),
+        firstOffset: Number(transaction.readInt64()),
       }));
       one.readInt32();
       const set = one.readBytes() ?? Buffer.alloc(0);
@@ -86,7 +74,9 @@ function decodeFetch(raw: Buffer): {
   return { throttleMs, errorCode, partitions: topics.flat() };
 }
 
-export interface ConnectedBrokers extends Brokers {
+type RawPartition = ReturnType<typeof decodeFetch>['partitions'][number];
+
+interface ConnectedBrokers extends Brokers {
   partitions: () => number[];
   /** As `readBounds`. */
   bounds: () => Promise<KnownBounds>;
@@ -99,7 +89,7 @@ export async function connectBrokers(
   more: readonly Cluster[] = [],
 ): Promise<ConnectedBrokers> {
   let leaders: KnownBounds['leaders'] = await readLeaders(cluster, topic);
-  const unpacking = new Unpacking();
+  const unpacking = createUnpacking();
 
   /** The first lane has the second connection of its client, whose first one is for questions. */
   const connectionOf = async (nodeId: number, lane: number) => {

@@ -94,29 +94,24 @@ const SEND_ATTEMPTS = 10;
  * On its second attempt kafkajs omits messages and reports them as sent: it gets one, and all
  * messages are sent again here.
  */
-export function createProducer(kafka: Kafka): Producer {
+export function createProducer(kafka: Kafka): Pick<Producer, 'connect' | 'disconnect' | 'send'> {
   const producer = kafka.producer({
     allowAutoTopicCreation: false,
     // So new partitions are found soon.
     metadataMaxAge: 10_000,
     retry: { retries: 0 },
   });
-  return {
-    ...producer,
-    send: (record) => persistently(() => producer.send(record)),
-    sendBatch: (batch) => persistently(() => producer.sendBatch(batch)),
-  };
-}
-
-async function persistently<T>(send: () => Promise<T>): Promise<T> {
-  for (let attempt = 1; ; attempt += 1) {
-    try {
-      return await send();
-    } catch (error) {
-      if (attempt === SEND_ATTEMPTS || !isUnavailable(error)) throw error;
-      await sleep(Math.min(100 * 2 ** attempt, 2_000));
+  const send: Producer['send'] = async (record) => {
+    for (let attempt = 1; ; attempt += 1) {
+      try {
+        return await producer.send(record);
+      } catch (error) {
+        if (attempt === SEND_ATTEMPTS || !isUnavailable(error)) throw error;
+        await sleep(Math.min(100 * 2 ** attempt, 2_000));
+      }
     }
-  }
+  };
+  return { ...producer, send };
 }
 
 /** How long brokers may take to know created topics. */
@@ -198,13 +193,14 @@ export async function checkTopics(
   unseen: (remark: string) => void,
 ): Promise<void> {
   const existing = await findTopics(admin, topics);
-  const mistakes = topics
-    .filter((topic) => !existing.has(topic))
-    .map(
-      (topic) =>
+  const mistakes: string[] = [];
+  for (const topic of topics) {
+    if (!existing.has(topic)) {
+      mistakes.push(
         `topic ${topic} does not exist, or our user may not see it (Describe); create it with ${KEEPING_ALL}`,
-    );
-  for (const topic of topics.filter((name) => existing.has(name))) {
+      );
+      continue;
+    }
     const settings = await settingsOf(admin, topic);
     if (settings === null) {
       unseen(

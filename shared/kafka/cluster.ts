@@ -31,9 +31,10 @@ interface ConnectionPool extends Connection {
   getConnection: (index: number) => Promise<Connection>;
 }
 
-interface Member {
+export interface Member {
   groupId: string;
   memberId: string;
+  groupGenerationId: number;
 }
 
 export interface Broker {
@@ -45,11 +46,9 @@ export interface Broker {
     members: { memberId: string; memberMetadata: Buffer }[];
   }>;
   syncGroup: (request: object) => Promise<{ memberAssignment: Buffer }>;
-  heartbeat: (request: Member & { groupGenerationId: number }) => Promise<void>;
-  leaveGroup: (request: Member) => Promise<void>;
-  offsetCommit: (
-    request: Member & { groupGenerationId: number; topics: object[] },
-  ) => Promise<void>;
+  heartbeat: (request: Member) => Promise<void>;
+  leaveGroup: (request: Omit<Member, 'groupGenerationId'>) => Promise<void>;
+  offsetCommit: (request: Member & { topics: object[] }) => Promise<void>;
 }
 
 /** A request of the protocol, with what reads its answer. */
@@ -130,12 +129,11 @@ const { decode: decodeListOffsets } =
  * The questions about each partition: where it begins, where readers of committed messages end, and
  * where it ends.
  */
-const QUESTIONS: readonly { bound: keyof FullBounds; timestamp: string; isolationLevel: number }[] =
-  [
-    { bound: 'start', timestamp: '-2', isolationLevel: 1 },
-    { bound: 'end', timestamp: '-1', isolationLevel: 1 },
-    { bound: 'highWatermark', timestamp: '-1', isolationLevel: 0 },
-  ];
+const QUESTIONS = [
+  { bound: 'start', timestamp: '-2', isolationLevel: 1 },
+  { bound: 'end', timestamp: '-1', isolationLevel: 1 },
+  { bound: 'highWatermark', timestamp: '-1', isolationLevel: 0 },
+] as const;
 
 /** With the end for all readers. */
 export type FullBounds = PartitionBounds & { highWatermark: number };

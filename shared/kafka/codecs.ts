@@ -165,9 +165,7 @@ function snappySize(packed: Buffer): number {
 }
 
 function unpackSnappy(packed: Buffer): Buffer {
-  const parts = blocksOf(packed).map((block) => Buffer.from(uncompressSync(block)));
-  const [only] = parts;
-  return parts.length === 1 && only !== undefined ? only : Buffer.concat(parts);
+  return Buffer.concat(blocksOf(packed).map((block) => Buffer.from(uncompressSync(block))));
 }
 
 /** The same in a thread. @param size unpacked. */

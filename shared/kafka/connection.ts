@@ -163,9 +163,11 @@ export async function firstToAnswer(
 ): Promise<string> {
   const asked = brokers.map((broker) => ask(broker, ssl));
   try {
-    return await Promise.any(asked.map(({ answered }) => answered));
-  } catch (error) {
-    throw error instanceof AggregateError ? error.errors[0] : error;
+    return await Promise.any(asked.map(({ answered }) => answered)).catch(
+      ({ errors: [first] }: AggregateError) => {
+        throw first;
+      },
+    );
   } finally {
     for (const { socket } of asked) socket.destroy();
   }

@@ -30,16 +30,13 @@ export interface FetchRequest {
   /** The number of the connection. */
   lane: number;
   maxWaitMs: number;
-  partitions: { partition: number; from: number; bytes: number }[];
+  partitions: readonly { partition: number; from: number; bytes: number }[];
 }
 
 /** What a broker answers about one partition. */
-export interface FetchedPartition {
+interface FetchedPartition {
   partition: number;
-  /**
-   * `moved`: another broker leads it, or none does; `outside`: the log does not have the offset.
-   * @throws what waiting does not mend
-   */
+  /** `moved`: another broker leads it, or none does. @throws what waiting does not mend. */
   read: () => Promise<'moved' | Answer>;
 }
 
@@ -83,117 +80,115 @@ interface Want extends Wanted {
   fail: (error: unknown) => void;
 }
 
-export interface FetcherOptions {
+interface FetcherOptions {
   brokers: Brokers;
   clock: Clock;
   /** Called after each answer of a broker. */
   answered?: () => void;
-  /** Called with why partitions wait, each time that this is tried to mend. */
-  waits?: (partitions: number[], why: string) => void;
+  /** Called with why a partition waits, each time that this is tried to mend. */
+  waits?: (partition: number, why: string) => void;
 }
 
-export class Fetcher {
-  readonly #options: FetcherOptions;
-  readonly #wants = new Set<Want>();
-  /** Those in use, as `<broker>/<number>`, and when each is answered if nothing comes. */
-  readonly #lanes = new Map<string, number>();
-  /** What waits until leaders are known again. */
-  readonly #held = new Set<Want>();
-  #isRecovering = false;
-  /** Whether anything was read yet: at the start a missing right is a mistake. */
-  #hasRead = false;
+export type Fetcher = ReturnType<typeof createFetcher>;
 
-  constructor(options: FetcherOptions) {
-    this.#options = options;
-  }
+export function createFetcher({ brokers, clock, answered, waits }: FetcherOptions) {
+  const wants = new Set<Want>();
+  /** Those in use, as `<broker>/<number>`, and when each is answered if nothing comes. */
+  const lanes = new Map<string, number>();
+  /** What waits until leaders are known again. */
+  const held: Want[] = [];
+  /** Whether anything was read yet: at the start a missing right is a mistake. */
+  let hasRead = false;
 
   /**
    * Resolves when the log has something from the offset on; with `null` once the signal is aborted.
    * @throws what no waiting helps against, as a missing right.
    */
-  async read(partition: number, wanted: Wanted, signal: AbortSignal): Promise<Answer | null> {
+  async function read(
+    partition: number,
+    wanted: Wanted,
+    signal: AbortSignal,
+  ): Promise<Answer | null> {
     if (signal.aborted) return null;
     const { promise, resolve: settle, reject: fail } = Promise.withResolvers<Answer | null>();
     const want = { ...wanted, partition, isAsked: false, settle, fail };
     const cancel = () => settle(null);
     signal.addEventListener('abort', cancel, { once: true });
-    this.#wants.add(want);
-    this.#wake();
+    wants.add(want);
+    wake();
     try {
       return await promise;
     } finally {
-      this.#wants.delete(want);
+      wants.delete(want);
       signal.removeEventListener('abort', cancel);
     }
   }
 
-  #wake(): void {
-    for (const want of this.#wants) {
+  function wake(): void {
+    for (const want of wants) {
       if (want.isAsked) continue;
-      const broker = this.#options.brokers.leaderOf(want.partition);
+      const broker = brokers.leaderOf(want.partition);
       if (broker === null) {
-        this.#hold([want], 'no leader');
+        hold(want, 'no leader');
         continue;
       }
       const lane = LANES.findIndex(
         ({ atEnd }, number) =>
           atEnd === want.atEnd &&
-          !this.#lanes.has(`${broker}/${number}`) &&
-          this.#waitMs(broker, number) >= MIN_WAIT_MS,
+          !lanes.has(`${broker}/${number}`) &&
+          waitMs(broker, number) >= MIN_WAIT_MS,
       );
       // Otherwise a lane in use takes what is wanted when it is answered.
-      if (lane !== -1) void this.#serve(broker, lane);
+      if (lane !== -1) void serve(broker, lane);
     }
   }
 
-  #waitMs(broker: number, lane: number): number {
+  function waitMs(broker: number, lane: number): number {
     const { maxWaitMs = 0 } = LANES[lane] ?? {};
-    const before = this.#lanes.get(`${broker}/${lane - 1}`) ?? 0;
-    return lane < 3 ? maxWaitMs : Math.min(maxWaitMs, before - this.#options.clock.now());
+    const before = lanes.get(`${broker}/${lane - 1}`) ?? 0;
+    return lane < 3 ? maxWaitMs : Math.min(maxWaitMs, before - clock.now());
   }
 
-  async #serve(broker: number, lane: number): Promise<void> {
-    const { brokers, clock } = this.#options;
-    this.#lanes.set(`${broker}/${lane}`, Infinity);
+  async function serve(broker: number, lane: number): Promise<void> {
+    const name = `${broker}/${lane}`;
+    lanes.set(name, Infinity);
     for (;;) {
       // All that is wanted in this turn of the event loop.
       await clock.sleep(0);
-      const wants = [...this.#wants].filter(
+      const asked = [...wants].filter(
         ({ atEnd, isAsked, partition }) =>
           atEnd === LANES[lane]?.atEnd && !isAsked && brokers.leaderOf(partition) === broker,
       );
-      const maxWaitMs = this.#waitMs(broker, lane);
-      if (wants.length === 0 || maxWaitMs < MIN_WAIT_MS) break;
-      for (const want of wants) want.isAsked = true;
-      this.#lanes.set(`${broker}/${lane}`, clock.now() + maxWaitMs);
-      await this.#fetch(broker, { lane, maxWaitMs: Math.floor(maxWaitMs) }, wants);
+      const maxWaitMs = waitMs(broker, lane);
+      if (asked.length === 0 || maxWaitMs < MIN_WAIT_MS) break;
+      for (const want of asked) want.isAsked = true;
+      lanes.set(name, clock.now() + maxWaitMs);
+      await fetch(broker, { lane, maxWaitMs: Math.floor(maxWaitMs) }, asked);
     }
-    this.#lanes.delete(`${broker}/${lane}`);
+    lanes.delete(name);
     // What was to be asked for again may have another leader by now.
-    this.#wake();
+    wake();
   }
 
-  async #fetch(
+  async function fetch(
     broker: number,
     to: Omit<FetchRequest, 'partitions'>,
-    wants: readonly Want[],
+    asked: readonly Want[],
   ): Promise<void> {
-    const { brokers, clock } = this.#options;
-    const partitions = wants.map(({ partition, from, bytes }) => ({ partition, from, bytes }));
-    const open = new Set(wants);
+    const open = new Set(asked);
     try {
-      const fetched = await brokers.fetch(broker, { ...to, partitions });
-      this.#options.answered?.();
+      const fetched = await brokers.fetch(broker, { ...to, partitions: asked });
+      answered?.();
       for (const one of fetched.partitions) {
-        const want = wants.find(({ partition }) => partition === one.partition);
+        const want = asked.find(({ partition }) => partition === one.partition);
         // A loop may want something else by now.
-        if (want === undefined || !this.#wants.has(want)) continue;
-        if (await this.#settle(want, one)) open.delete(want);
+        if (want === undefined || !wants.has(want)) continue;
+        if (await settle(want, one)) open.delete(want);
       }
       if (fetched.throttleMs > 0) await clock.sleep(fetched.throttleMs);
       for (const want of open) want.isAsked = false;
     } catch (error) {
-      for (const want of wants) this.#failed(want, error);
+      for (const want of open) failed(want, error);
     }
   }
 
@@ -201,47 +196,39 @@ export class Fetcher {
    * A right that is withdrawn while the log is read may be given back: its partition waits, as in
    * an outage.
    */
-  #failed(want: Want, error: unknown): void {
-    if (isUnavailable(error) || (this.#hasRead && isRefusal(error)))
-      this.#hold([want], describeError(error));
+  function failed(want: Want, error: unknown): void {
+    if (isUnavailable(error) || (hasRead && isRefusal(error))) hold(want, describeError(error));
     else want.fail(error);
   }
 
   /** @returns whether it need not be asked for again with the others of its request. */
-  async #settle(want: Want, one: FetchedPartition): Promise<boolean> {
+  async function settle(want: Want, one: FetchedPartition): Promise<boolean> {
     try {
       const answer = await one.read();
-      if (answer === 'moved') this.#hold([want], 'its leader has changed');
+      if (answer === 'moved') hold(want, 'its leader has changed');
       else if (answer.isOutside || answer.next > want.from) want.settle(answer);
       else return false;
-      this.#hasRead = true;
+      hasRead = true;
     } catch (error) {
-      this.#failed(want, error);
+      failed(want, error);
     }
     return true;
   }
 
-  /** They are fetched again once the leaders are known again. */
-  #hold(wants: readonly Want[], why: string): void {
-    const held = wants.filter((want) => this.#wants.has(want));
-    if (held.length === 0) return;
-    for (const want of held) this.#held.add(Object.assign(want, { isAsked: true }));
-    this.#options.waits?.(
-      held.map(({ partition }) => partition),
-      why,
-    );
-    void this.#recover();
+  /** It is fetched again once the leaders are known again. */
+  function hold(want: Want, why: string): void {
+    if (!wants.has(want)) return;
+    want.isAsked = true;
+    waits?.(want.partition, why);
+    if (held.push(want) === 1) void recover();
   }
 
-  async #recover(): Promise<void> {
-    if (this.#isRecovering) return;
-    this.#isRecovering = true;
-    const { brokers, clock } = this.#options;
+  async function recover(): Promise<void> {
     await clock.sleep(RETRY_MS);
     await brokers.refresh().catch(() => undefined);
-    this.#isRecovering = false;
-    for (const want of this.#held) want.isAsked = false;
-    this.#held.clear();
-    this.#wake();
+    for (const want of held.splice(0)) want.isAsked = false;
+    wake();
   }
+
+  return { read };
 }

@@ -6,7 +6,7 @@ import { systemClock } from '../waiting.ts';
 import { connectBrokers } from './brokers.ts';
 import { type Cluster, readLogBounds } from './cluster.ts';
 import { type LogMessage, offsetsInWords, type UnreadableBatch } from './message.ts';
-import { Fetcher } from './fetcher.ts';
+import { createFetcher } from './fetcher.ts';
 
 /** A read gives up after this time without a message. */
 const SILENCE_MS = 30_000;
@@ -17,7 +17,7 @@ export type LogReader = Awaited<ReturnType<typeof createLogReader>>;
 export async function createLogReader(cluster: Cluster, control: Db, topic: string) {
   const brokers = await connectBrokers(cluster, topic);
   const bounds = () => readLogBounds(cluster, topic);
-  const fetcher = new Fetcher({ brokers, clock: systemClock });
+  const fetcher = createFetcher({ brokers, clock: systemClock });
 
   /** The offset behind an unreadable batch of unknown end, if an operator decided where it ends. */
   const behind = async (partition: number, open: UnreadableBatch): Promise<number> => {

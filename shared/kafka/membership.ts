@@ -6,7 +6,7 @@
 import { describeError, isRefusal, isUnavailable } from '../errors.ts';
 import { FailureTracker, type Logger } from '../logging.ts';
 import { pause } from '../waiting.ts';
-import type { Broker, Cluster } from './cluster.ts';
+import type { Broker, Cluster, Member } from './cluster.ts';
 import type { Positions } from './positions.ts';
 import { assignedIn, groupAssignment, groupProtocol } from './sticky-assigner.ts';
 
@@ -15,7 +15,7 @@ const RETRY_MS = 250;
 /** Four heartbeats fit into the session timeout. */
 const HEARTBEATS = 4;
 
-export interface MembershipOptions {
+interface MembershipOptions {
   /** Connected, and for this membership alone, since joining a group blocks its connection. */
   cluster: Cluster;
   groupId: string;
@@ -45,15 +45,24 @@ export interface Membership {
   stop: () => Promise<void>;
 }
 
-interface Member {
-  groupId: string;
-  memberId: string;
-  groupGenerationId: number;
-}
+/** The group no longer knows us. */
+const UNKNOWN_MEMBER = 'UNKNOWN_MEMBER_ID';
+/** What the group says to a member that has to join again. */
+const CHANGES = new Set<unknown>([UNKNOWN_MEMBER, 'REBALANCE_IN_PROGRESS', 'ILLEGAL_GENERATION']);
 
-export function joinGroup(options: MembershipOptions): Membership {
-  const { cluster, groupId, topic, sessionTimeoutMs, rebalanceTimeoutMs, logger } = options;
-  const { partitions, owned, assigned, answered, failed } = options;
+export function joinGroup({
+  cluster,
+  groupId,
+  topic,
+  sessionTimeoutMs,
+  rebalanceTimeoutMs,
+  partitions,
+  owned,
+  assigned,
+  answered,
+  failed,
+  logger,
+}: MembershipOptions): Membership {
   const stopped = new AbortController();
   /** Ends the pause before the next heartbeat, or this membership. */
   let nudge = new AbortController();
@@ -156,12 +165,12 @@ export function joinGroup(options: MembershipOptions): Membership {
         member = await join();
         await keep(member);
       } catch (error) {
-        const change = changeOf(error);
-        if (change === 'lost') {
+        const type = error instanceof Error && 'type' in error ? error.type : null;
+        if (type === UNKNOWN_MEMBER) {
           memberId = '';
           assigned([]);
         }
-        if (change !== null)
+        if (CHANGES.has(type))
           logger.info({ topic, error: describeError(error) }, 'joins the group again');
         // A right that is withdrawn from a member may be given back.
         else if (isUnavailable(error) || (member !== null && isRefusal(error)))
@@ -187,14 +196,4 @@ export function joinGroup(options: MembershipOptions): Membership {
       await running;
     },
   };
-}
-
-/**
- * What an error says about the membership: the group no longer knows us, or only deals out anew;
- * `null` for other errors.
- */
-function changeOf(error: unknown): 'lost' | 'rebalance' | null {
-  const type = error instanceof Error && 'type' in error ? error.type : null;
-  if (type === 'UNKNOWN_MEMBER_ID') return 'lost';
-  return type === 'REBALANCE_IN_PROGRESS' || type === 'ILLEGAL_GENERATION' ? 'rebalance' : null;
 }

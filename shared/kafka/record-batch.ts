@@ -61,7 +61,7 @@ export interface BatchHeader {
   /** That of its latest message, or of all if brokers set the time. */
   timestamp: number;
   isAppendTime: boolean;
-  producerId: string;
+  producerId: bigint;
   count: number;
 }
 
@@ -83,7 +83,7 @@ export function batchHeader(set: Buffer, at: number): BatchHeader | null {
     firstTimestamp: Number(set.readBigInt64BE(at + 27)),
     timestamp: Number(set.readBigInt64BE(at + 35)),
     isAppendTime: (attributes & LOG_APPEND_TIME_BIT) > 0,
-    producerId: String(set.readBigInt64BE(at + 43)),
+    producerId: set.readBigInt64BE(at + 43),
     count: set.readInt32BE(at + 57),
   };
 }
@@ -191,11 +191,10 @@ async function decodeRecords(
   const hasGaps = count !== lastOffsetDelta + 1;
   const reader = new RecordReader(records);
   // Copied, so that a few messages do not keep the buffer of a large batch.
-  const keep = (bytes: Buffer | null) =>
-    isLarge && bytes !== null ? Buffer.from(bytes.subarray(0, MAX_KEPT_BYTES)) : bytes;
-  const headerBytes = isLarge
-    ? Buffer.from(batch.subarray(0, HEADER_BYTES))
-    : batch.subarray(0, HEADER_BYTES);
+  const copied = (bytes: Buffer) =>
+    isLarge ? Buffer.from(bytes.subarray(0, MAX_KEPT_BYTES)) : bytes;
+  const keep = (bytes: Buffer | null) => bytes && copied(bytes);
+  const headerBytes = copied(batch.subarray(0, HEADER_BYTES));
   const result: DecodedBatch = { messages: [], bytes: 0, isWhole: true };
   let before = -1;
   for (let index = 0; index < count; index += 1) {

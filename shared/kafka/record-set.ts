@@ -28,7 +28,7 @@ export interface Fetched extends Wanted {
 export async function decodeRecordSet(set: Buffer, fetched: Fetched, decoding: Decoding) {
   const { fetchOffset, mostBytes } = fetched;
   const { budget } = decoding;
-  const aborted = new AbortedTransactions(fetched.abortedTransactions);
+  const isAborted = followAborted(fetched.abortedTransactions);
   const messages: LogMessage[] = [];
   /** The offset behind what was read. */
   let behind: number | null = null;
@@ -49,7 +49,7 @@ export async function decodeRecordSet(set: Buffer, fetched: Fetched, decoding: D
     const batch = set.subarray(at, at + header.bytes);
     behind = header.lastOffset + 1;
     if (budget.isTurnOver) await budget.yieldTurn();
-    if (!aborted.include(header, batch) && !header.isControl) {
+    if (!isAborted(header, batch) && !header.isControl) {
       const wanted = { fetchOffset, mostBytes: mostBytes - bytes };
       const read = await readBatch(batch, header, wanted, decoding);
       for (const message of read.messages) messages.push(message);
@@ -176,39 +176,27 @@ function lastOffset(
 }
 
 export interface AbortedTransaction {
-  producerId: string;
-  firstOffset: string;
+  producerId: bigint;
+  firstOffset: number;
 }
 
 /**
  * Follows the batches of one partition in the order of the log, as the Java client does
  * (`CompletedFetch`).
+ * @returns a function that says whether the next batch, which is intact, holds messages that were aborted.
  */
-class AbortedTransactions {
-  /** In the order of their beginnings, unlike in the answer. */
-  readonly #transactions: readonly AbortedTransaction[];
-  #begun = 0;
+function followAborted(transactions: readonly AbortedTransaction[]) {
+  /** Those that have not begun, in the order of their beginnings, unlike in the answer. */
+  const later = transactions.toSorted((a, b) => a.firstOffset - b.firstOffset);
   /** Producers with an open transaction. */
-  readonly #producers = new Set<string>();
-
-  constructor(transactions: readonly AbortedTransaction[]) {
-    this.#transactions = transactions.toSorted(
-      (a, b) => Number(a.firstOffset) - Number(b.firstOffset),
-    );
-  }
-
-  /** Whether the next batch, which is intact, holds messages that were aborted. */
-  include(header: BatchHeader, batch: Buffer): boolean {
-    const { producerId, lastOffset } = header;
-    for (; ; this.#begun += 1) {
-      const next = this.#transactions[this.#begun];
-      if (next === undefined || Number(next.firstOffset) > lastOffset) break;
-      this.#producers.add(next.producerId);
+  const producers = new Set<bigint>();
+  return (header: BatchHeader, batch: Buffer): boolean => {
+    const { producerId, lastOffset, isControl, isTransactional } = header;
+    for (let [next] = later; next !== undefined && next.firstOffset <= lastOffset; [next] = later) {
+      producers.add(next.producerId);
+      later.shift();
     }
-    if (header.isControl) {
-      if (isAbortMarker(batch)) this.#producers.delete(producerId);
-      return false;
-    }
-    return header.isTransactional && this.#producers.has(producerId);
-  }
+    if (isControl && isAbortMarker(batch)) producers.delete(producerId);
+    return !isControl && isTransactional && producers.has(producerId);
+  };
 }

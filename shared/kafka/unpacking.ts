@@ -20,48 +20,48 @@ export interface Unpacked {
   isChecked: boolean;
 }
 
-export class Unpacking {
-  #last: { batch: Buffer; outcome: Promise<Unpacked> } | null = null;
+export type Unpacking = ReturnType<typeof createUnpacking>;
+
+export function createUnpacking() {
+  let last: { batch: Buffer; outcome: Promise<Unpacked> } | null = null;
   /** One large batch is read at a time. */
-  readonly #reading = new Semaphore(1);
-  #forgetting: NodeJS.Timeout | null = null;
+  const reading = new Semaphore(1);
+  let forgetting: NodeJS.Timeout | undefined;
 
-  /** @throws {UnpacksTooLarge} and whatever else the codec or `read` throws. */
-  async read<T>(batch: Buffer, codec: Codec, read: (unpacked: Unpacked) => Promise<T>): Promise<T> {
-    const packed = batch.subarray(HEADER_BYTES);
-    const small = this.#remembers(batch) ? null : atOnce(packed, codec);
-    if (small !== null) return read({ records: small, isLarge: false, isChecked: false });
-    const leave = await this.#reading.acquire();
-    try {
-      return await read(
-        await this.#outcomeOf(batch, () => codec.unpackInThread(packed, MAX_UNPACKED_BYTES)),
-      );
-    } finally {
-      leave();
-    }
-  }
+  const isLast = (batch: Buffer) => last?.batch.equals(batch) === true;
 
-  #remembers(batch: Buffer): boolean {
-    return this.#last?.batch.equals(batch) === true;
-  }
-
-  #outcomeOf(batch: Buffer, unpack: () => Promise<Buffer>): Promise<Unpacked> {
-    clearTimeout(this.#forgetting ?? undefined);
-    this.#forgetting = setTimeout(() => {
-      this.#last = null;
-    }, REMEMBERED_MS).unref();
-    if (this.#last !== null && this.#remembers(batch)) return this.#last.outcome;
+  function outcomeOf(batch: Buffer, unpack: () => Promise<Buffer>): Promise<Unpacked> {
+    clearTimeout(forgetting);
+    forgetting = setTimeout(() => (last = null), REMEMBERED_MS).unref();
+    if (last !== null && isLast(batch)) return last.outcome;
     // Releases the previous batch before this one takes memory.
-    this.#last = null;
-    const outcome = unpack().then((records): Unpacked => ({
-      records,
-      isLarge: true,
-      isChecked: false,
-    }));
+    last = null;
+    const outcome = unpack().then((records) => ({ records, isLarge: true, isChecked: false }));
     // A copy, so that the cache does not hold the whole answer in memory.
-    this.#last = { batch: Buffer.from(batch), outcome };
+    last = { batch: Buffer.from(batch), outcome };
     return outcome;
   }
+
+  return {
+    /** @throws {UnpacksTooLarge} and whatever else the codec or `read` throws. */
+    async read<T>(
+      batch: Buffer,
+      codec: Codec,
+      read: (unpacked: Unpacked) => Promise<T>,
+    ): Promise<T> {
+      const packed = batch.subarray(HEADER_BYTES);
+      const small = isLast(batch) ? null : atOnce(packed, codec);
+      if (small !== null) return read({ records: small, isLarge: false, isChecked: false });
+      const leave = await reading.acquire();
+      try {
+        return await read(
+          await outcomeOf(batch, () => codec.unpackInThread(packed, MAX_UNPACKED_BYTES)),
+        );
+      } finally {
+        leave();
+      }
+    },
+  };
 }
 
 function atOnce(packed: Buffer, codec: Codec): Buffer | null {

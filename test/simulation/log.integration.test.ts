@@ -7,7 +7,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { connectBrokers } from '#shared/kafka/brokers.ts';
 import { createKafka, createTopics } from '#shared/kafka/client.ts';
 import { createCluster, readLogBounds } from '#shared/kafka/cluster.ts';
-import { type Answer, type Brokers, Fetcher, type Wanted } from '#shared/kafka/fetcher.ts';
+import { type Answer, type Brokers, createFetcher, type Wanted } from '#shared/kafka/fetcher.ts';
 import type { PartitionBounds } from '#shared/kafka/positions.ts';
 import { createLogger } from '#shared/logging.ts';
 import { type Clock, systemClock } from '#shared/waiting.ts';
@@ -51,7 +51,7 @@ interface Kind {
 
 /** Reads as a loop does, for a time. */
 function readerOf(brokers: Brokers, clock: Clock): Log['read'] {
-  const fetcher = new Fetcher({ brokers, clock });
+  const fetcher = createFetcher({ brokers, clock });
   return async (from, { bytes = FETCH_BYTES, atEnd = false, forMs = 10_000 } = {}) => {
     const over = new AbortController();
     void clock.sleep(forMs, over.signal).then(() => over.abort());

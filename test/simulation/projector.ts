@@ -14,10 +14,10 @@ import {
   isHere,
 } from '#shared/projection/slice/checkpoint.ts';
 import { Epochs } from '#shared/projection/slice/epochs.ts';
-import { Assignment } from '#projector/log/assignment.ts';
-import { PartitionLoop } from '#projector/log/loop.ts';
+import { type Assignment, createAssignment } from '#projector/log/assignment.ts';
+import { type PartitionLoop, startLoop } from '#projector/log/loop.ts';
 import type { PartitionReport } from '#projector/log/edges.ts';
-import { Fetcher } from '#shared/kafka/fetcher.ts';
+import { createFetcher, type Fetcher } from '#shared/kafka/fetcher.ts';
 import { findErased } from '#test/slices.ts';
 import { type Cluster, SimulatedBrokers } from './brokers.ts';
 import type { Host } from './scheduler.ts';
@@ -94,9 +94,9 @@ export class Projector implements Host {
       return own;
     });
     const generation: Generation = {
-      assignment: new Assignment((partition) => this.#createLoop(name, partition), clock),
+      assignment: createAssignment((partition) => this.#createLoop(name, partition), clock),
       brokers,
-      fetcher: lazy(() => new Fetcher({ brokers: brokers(), clock })),
+      fetcher: lazy(() => createFetcher({ brokers: brokers(), clock })),
       epochs: new Epochs(() => random.id(), CACHED),
       reader: new ChangeReader(CACHED),
     };
@@ -132,7 +132,7 @@ export class Projector implements Host {
     const db = this.#client.db(generation) as unknown as Db;
     const { brokers, fetcher, epochs, reader } = this.#generation(generation);
     const about = `${this.name} ${generation}/${partition}`;
-    return new PartitionLoop({
+    return startLoop({
       topic: TOPIC,
       partition,
       limits: ALL_EVENTS,

@@ -3,8 +3,6 @@
  * and their reviews.
  */
 import type { EntityStates } from '#shared/events/entities.ts';
-import type { ORDER_STATUSES } from '#shared/records/order.ts';
-import type { ORDER_TYPES } from '#shared/records/store.ts';
 import type { SimulatedCustomer, SimulatedStore } from './store.ts';
 import { COUPONS, MOODS, type Menu } from './menu.ts';
 import {
@@ -21,9 +19,9 @@ import {
   percentOf,
 } from './random.ts';
 
-type Status = (typeof ORDER_STATUSES)[number];
-type OrderType = (typeof ORDER_TYPES)[number];
 type OrderState = EntityStates['order'];
+type Status = OrderState['status'];
+type OrderType = OrderState['order_type'];
 type Item = NonNullable<OrderState['items']>[number];
 
 export interface SimulatedOrder {
@@ -221,12 +219,7 @@ export function review(
 }
 
 /** The coupon that an order names, if any, and its discount in cents. */
-function redeemed(
-  chance: Chance,
-  type: (typeof ORDER_TYPES)[number],
-  subtotal: number,
-  deliveryFee: number,
-) {
+function redeemed(chance: Chance, type: OrderType, subtotal: number, deliveryFee: number) {
   const usable = COUPONS.filter(
     ({ days: { from, to }, order_types: types, minimum_order_value: minimum }) => {
       const isCurrent = from < 0 && (to === null || to > 0);

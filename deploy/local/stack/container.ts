@@ -10,6 +10,7 @@ import {
   reasonOf,
   type ImageVariable,
   type PartDefinition,
+  StackError,
   type StartContext,
   withReports,
 } from './part.ts';
@@ -17,44 +18,37 @@ import { onFreePorts, readyOrExited } from './program.ts';
 
 export type Engine = ContainerRuntimeClient;
 
-export type EngineAnswer = { engine: Engine } | { absent: string };
-
 /** A healthy engine may take many seconds on a busy machine. */
 const ANSWER_LIMIT_MS = 30_000;
 
-export async function findEngine(): Promise<EngineAnswer> {
-  try {
-    const { getContainerRuntimeClient } = await import('testcontainers');
-    const late = () => new Error(`not within ${ANSWER_LIMIT_MS / 1000} s`);
-    const engine = await withTimeLimit(ANSWER_LIMIT_MS, late, getContainerRuntimeClient);
-    const { host } = engine.info.containerRuntime;
-    return host === 'localhost'
-      ? { engine }
-      : { absent: `the Docker engine is on another machine (${host})` };
-  } catch (error) {
-    return { absent: `no Docker engine answers (${reasonOf(error)})` };
-  }
+/** @throws {StackError} that says why there is none. */
+export async function findEngine(): Promise<Engine> {
+  const late = () => new Error(`not within ${ANSWER_LIMIT_MS / 1000} s`);
+  const find = async () => (await import('testcontainers')).getContainerRuntimeClient();
+  const engine = await withTimeLimit(ANSWER_LIMIT_MS, late, find).catch((error: unknown) => {
+    throw new StackError(`no Docker engine answers (${reasonOf(error)})`);
+  });
+  const { host } = engine.info.containerRuntime;
+  if (host === 'localhost') return engine;
+  throw new StackError(`the Docker engine is on another machine (${host})`);
 }
 
 const PULL_LIMIT_MS = 10 * 60_000;
 
-/** Pulls a missing image. @returns why that failed; undefined if the image exists. */
-export async function missingImage(
+/** Pulls an image that is missing. @throws {StackError} that says why it cannot. */
+export async function ensureImage(
   engine: Engine,
   image: string,
   log: (line: string) => void,
-): Promise<string | undefined> {
+): Promise<void> {
   const { ImageName } = await import('testcontainers');
   const name = ImageName.fromString(image);
-  if (await engine.image.exists(name)) return undefined;
+  if (await engine.image.exists(name)) return;
   const late = () => new Error(`not done after ${PULL_LIMIT_MS / 60_000} min`);
   const pull = () => withTimeLimit(PULL_LIMIT_MS, late, () => engine.image.pull(name));
-  try {
-    await withReports(`pulling the image ${image}`, log, pull);
-    return undefined;
-  } catch (error) {
-    return `the image ${image} cannot be pulled (${reasonOf(error)})`;
-  }
+  await withReports(`pulling the image ${image}`, log, pull).catch((error: unknown) => {
+    throw new StackError(`the image ${image} cannot be pulled (${reasonOf(error)})`);
+  });
 }
 
 const FILE = join(import.meta.dirname, '../../.env');
@@ -101,8 +95,8 @@ export async function startContainer(
     const port = `${ports[0]}/tcp`;
     const container = await dockerode.createContainer({
       Image: image,
-      Env: Object.entries(plan.environment).map(([name, value]) => `${name}=${value}`),
-      ...(plan.command.length === 0 ? {} : { Cmd: plan.command }),
+      Env: Object.entries(plan.environment ?? {}).map(([name, value]) => `${name}=${value}`),
+      ...(plan.command && { Cmd: plan.command }),
       Labels: { 'store-data.stack': context.folder.path, 'store-data.part': part.name },
       ExposedPorts: { [port]: {} },
       HostConfig: {

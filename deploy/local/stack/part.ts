@@ -63,9 +63,9 @@ export interface ClusterMember {
 }
 
 interface ContainerPlan {
-  environment: Record<string, string>;
-  /** Empty: the image's own. */
-  command: string[];
+  environment?: Record<string, string>;
+  /** Default: the image's own. */
+  command?: string[];
   /** Where the server keeps its data in the container. */
   dataPath: string;
 }
@@ -191,7 +191,6 @@ type ProcessIdentity = ReturnType<typeof identify>;
 type Owner = Record<'owner' | 'guardian', ProcessIdentity>;
 
 /** Two processes that claim a folder at the same moment both withdraw, and try again. */
-const MAX_CLAIMS = 10;
 const UNDECIDED_MS = 1_000;
 
 /**
@@ -202,7 +201,7 @@ const UNDECIDED_MS = 1_000;
 export async function claimFolder(folder: DataFolder, guardianPid: number): Promise<void> {
   const limit = Date.now() + GUARDIAN_LIMIT_MS;
   const claim: Owner = { owner: identify(process.pid), guardian: identify(guardianPid) };
-  for (let claims = 1; ;) {
+  for (;;) {
     const own = readOwner(folder.ownerFile);
     if (own !== undefined && isRunning(own.owner)) throw claimed(folder, own.owner.pid);
     if (!writeClaim(folder, claim)) continue;
@@ -214,10 +213,7 @@ export async function claimFolder(folder: DataFolder, guardianPid: number): Prom
       return;
     }
     rmSync(folder.ownerFile, { force: true });
-    if (live !== undefined) {
-      claims += 1;
-      if (live.ageMs > UNDECIDED_MS || claims > MAX_CLAIMS) throw claimed(folder, live.owner.pid);
-    }
+    if (live !== undefined && live.ageMs > UNDECIDED_MS) throw claimed(folder, live.owner.pid);
     await sleep(50 + Math.random() * 100);
   }
 }

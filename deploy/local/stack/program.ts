@@ -97,9 +97,9 @@ export async function freePorts(count: number, above = 0): Promise<number[]> {
  * The ports of kept data, from `file`, so that clients' settings stay valid; free ones at the first
  * start.
  */
-async function keptPorts(file: string, count: number): Promise<number[]> {
+async function keptPorts(file: string, choose: () => Promise<number[]>): Promise<number[]> {
   if (existsSync(file)) return JSON.parse(readFileSync(file, 'utf8')) as number[];
-  const ports = await freePorts(count);
+  const ports = await choose();
   writeFileSync(file, JSON.stringify(ports));
   return ports;
 }
@@ -169,14 +169,14 @@ export async function onFreePorts<T>(
 ): Promise<T> {
   const folder = data.part(name);
   for (let attempt = 1; ; attempt++) {
-    if (topology === 'cluster') rmSync(folder, { recursive: true, force: true });
+    const isCluster = topology === 'cluster';
+    if (isCluster) rmSync(folder, { recursive: true, force: true });
     mkdirSync(folder, { recursive: true });
-    let ports: number[];
-    if (topology === 'cluster') ports = await freePorts(portCount * clusterSize, CLUSTER_BUS);
-    else
-      ports = await (keepData
-        ? keptPorts(join(folder, 'ports.json'), portCount)
-        : freePorts(portCount));
+    const freshPorts = () =>
+      isCluster ? freePorts(portCount * clusterSize, CLUSTER_BUS) : freePorts(portCount);
+    const ports = await (keepData
+      ? keptPorts(join(folder, 'ports.json'), freshPorts)
+      : freshPorts());
     try {
       return await start(folder, ports);
     } catch (error) {

@@ -1,13 +1,7 @@
 // The local stack for `npm start` and tests: Kafka, MongoDB and Redis, single or clusters; each an
 // address, a container or a program.
 import { existsSync, mkdirSync, readdirSync, rmdirSync, rmSync } from 'node:fs';
-import {
-  findEngine,
-  type EngineAnswer,
-  imageOf,
-  missingImage,
-  startContainer,
-} from './container.ts';
+import { type Engine, ensureImage, findEngine, imageOf, startContainer } from './container.ts';
 import {
   StackError,
   reasonOf,
@@ -119,10 +113,18 @@ export async function startStack(options: StackOptions): Promise<Stack> {
       cause: new AggregateError(errors.values()),
     });
   }
-  const failure = firstFailure(running, () => stopping).then((first) => {
-    failed = true;
-    return first;
-  });
+  const failure = Promise.withResolvers<{ message: string }>();
+  for (const [part, { exited, logFile }] of running) {
+    const died = (exit: PartExit) => {
+      if (stopping) return;
+      failed = true;
+      const lines = logFile === undefined ? [] : lastLines(logFile);
+      const message = [`${part} is gone: ${describeExit(exit)}`, ...lines].join('\n    ');
+      failure.resolve({ message });
+    };
+    // A container that was removed has no exit code.
+    exited.then(died, () => died({ exitCode: null, signal: null }));
+  }
   const keepLogs = () => {
     failed = true;
     return folder.logs;
@@ -135,7 +137,7 @@ export async function startStack(options: StackOptions): Promise<Stack> {
     redisUrl: address('redis'),
     sources: [...running.values()].map(({ source }) => source),
     pids: { kafka: pids('kafka'), mongodb: pids('mongodb'), redis: pids('redis') },
-    failed: failure,
+    failed: failure.promise,
     keepLogs,
     stop,
   };
@@ -163,23 +165,6 @@ async function takeFolder(folder: DataFolder, guard: Guard, keepData: boolean): 
   }
 }
 
-function firstFailure(
-  running: ReadonlyMap<PartName, RunningPart>,
-  isStopping: () => boolean,
-): Promise<{ message: string }> {
-  return new Promise((resolve) => {
-    for (const [part, { exited, logFile }] of running) {
-      const died = (exit: PartExit) => {
-        if (isStopping()) return;
-        const lines = logFile === undefined ? [] : lastLines(logFile);
-        resolve({ message: [`${part} is gone: ${describeExit(exit)}`, ...lines].join('\n    ') });
-      };
-      // A container that was removed has no exit code.
-      exited.then(died, () => died({ exitCode: null, signal: null }));
-    }
-  });
-}
-
 function describeErrors(errors: ReadonlyMap<PartName, unknown>, { logs }: DataFolder): string {
   return [
     'the local stack cannot start:',
@@ -204,7 +189,7 @@ function wordOf<T extends string>(
 }
 
 /** Whether the part's address is given, and used. */
-export function isGiven(
+function isGiven(
   part: PartDefinition,
   forced: PartSource | undefined,
   env: NodeJS.ProcessEnv,
@@ -216,7 +201,7 @@ export function isGiven(
 async function startPart(
   part: PartDefinition,
   forced: PartSource | undefined,
-  engine: () => Promise<EngineAnswer>,
+  findEngine: () => Promise<Engine>,
   context: StartContext,
 ): Promise<RunningPart> {
   const address = context.env[part.addressVariable] ?? '';
@@ -229,19 +214,20 @@ async function startPart(
     because.push('a cluster is made of programs');
   } else if (forced !== 'program') {
     const image = imageOf(part.imageVariable, context.env);
-    const answer = await engine();
-    const missing =
-      'absent' in answer ? answer.absent : await missingImage(answer.engine, image, context.log);
-    if (!('absent' in answer) && missing === undefined) {
+    let engine: Engine | null = null;
+    try {
+      engine = await findEngine();
+      await ensureImage(engine, image, context.log);
+    } catch (error) {
+      if (forced === 'container') throw error;
+      engine = null;
+      because.push(reasonOf(error));
+    }
+    if (engine !== null) {
       because.push(`a Docker engine answers and has the image ${image}`);
       context.log(`a container, since ${because.join(', ')}`);
-      return {
-        source: 'container',
-        ...(await startContainer(part, answer.engine, image, context)),
-      };
+      return { source: 'container', ...(await startContainer(part, engine, image, context)) };
     }
-    if (forced === 'container') throw new StackError(missing);
-    because.push(missing ?? '');
   }
   context.log(`a program, since ${because.join(', ')}`);
   const program = await part.locateProgram(context);
@@ -261,17 +247,13 @@ async function useAddress(
     await part.checkAddress(address);
   } catch (error) {
     const shown = shownAddress(address);
-    throw new StackError(
-      `${part.addressVariable} is ${shown}, and that does not work: ${reasonOf(error)}`,
-      {
-        cause: error,
-      },
-    );
+    const why = `${part.addressVariable} is ${shown}, and that does not work: ${reasonOf(error)}`;
+    throw new StackError(why, { cause: error });
   }
   return {
     source: 'address',
     address,
     exited: new Promise(() => undefined),
-    stop: () => Promise.resolve(),
+    stop: async () => undefined,
   };
 }

@@ -9,8 +9,8 @@ import type { Guard } from '#local/stack/process.ts';
 import type { Stack } from '#local/stack/stack.ts';
 import { reasonOf, StackError } from '#local/stack/part.ts';
 import { readConfig } from '#shared/config.ts';
-import { topicsOf } from '#shared/events/topics.ts';
-import { askKafka, createQuietKafka, createTopics } from '#shared/kafka/client.ts';
+import { createKafka } from '#shared/kafka/client.ts';
+import { createLogger } from '#shared/logging.ts';
 import { createReaderClient } from '#shared/mongodb.ts';
 import { Databases } from '#shared/read-models/generation.ts';
 import { type HistoryProgress, showLive } from './figures.ts';
@@ -18,18 +18,16 @@ import { keySeed, makeKeys, prepareSigningKey, publishKeys, type StackFile } fro
 import type { StartOptions } from './options.ts';
 import type { Screen } from './screen.ts';
 import { startServices } from './service.ts';
-import { settle } from './settle.ts';
+import { makeTopics, settle } from './settle.ts';
 
 export const ENVIRONMENTS = ['production', 'sandbox'] as const;
 
 const PARTITIONS = 3;
-const MAX_MESSAGE_BYTES = 10 * 1_048_576;
 const DEFAULT_PREFIX = 'store_data';
 /** The same stores in every run. */
 const SEED = 1;
 /** Enough for the longest history. */
 const HISTORY_LIMIT_MS = 86_400_000;
-const KAFKA_RETRY = { initialRetryTime: 100, maxRetryTime: 2_000, retries: 8 };
 
 interface BringUp {
   options: StartOptions;
@@ -46,15 +44,12 @@ interface BringUp {
 /** @returns the content of the stack's file, and the simulator. */
 export async function bringUp(context: BringUp) {
   const { options, port, stack, guard, screen, cleanup, stopping } = context;
-  const kafka = createQuietKafka('local-start', stack.kafkaBrokers, { retry: KAFKA_RETRY });
   screen.live(['making topics …']);
-  const config = { 'max.message.bytes': String(MAX_MESSAGE_BYTES) };
-  const [signingKeysFile] = await Promise.all([
-    prepareSigningKey(options.folder, options.keepData),
-    askKafka(kafka, (admin) =>
-      createTopics(admin, ENVIRONMENTS.flatMap(topicsOf), { partitions: PARTITIONS, config }),
-    ),
-  ]);
+  const signingKeysFile = await prepareSigningKey(options.folder, options.keepData);
+  const env = serviceEnvironment(context, signingKeysFile);
+  const config = readConfig(env);
+  const kafka = createKafka(config, 'local-start', createLogger('local-start', 'silent'));
+  await makeTopics(kafka, ENVIRONMENTS, PARTITIONS);
 
   const simulator = await createSimulator({
     kafka,
@@ -85,11 +80,9 @@ export async function bringUp(context: BringUp) {
       throw new StackError(`Kafka does not accept events: ${reasonOf(error)}`, { cause: error });
     }
   };
-  const env = serviceEnvironment(context, signingKeysFile);
-  const settings = readConfig(env);
-  const client = createReaderClient(settings, 'local-start');
+  const client = createReaderClient(config, 'local-start');
   cleanup.defer(() => client.close());
-  const databases = new Databases(settings.namePrefix, client);
+  const databases = new Databases(config.namePrefix, client);
   const serve = async () => {
     const logs = join(options.folder, 'logs');
     screen.live(['starting the projector and the query service …']);

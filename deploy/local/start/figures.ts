@@ -80,14 +80,13 @@ async function countOrders(
   const counts = new Map<OrderStatus, number>();
   for (const environment of environments) {
     const generation = await findLiveGeneration(databases, environment);
-    const stamps = generation && stampsIn(generation.db);
-    const found =
-      (await stamps?.find({}, { projection: { 'ranks.order.counts': 1 } }).toArray()) ?? [];
-    for (const [facet, count] of found.flatMap(({ ranks }) =>
-      Object.entries(ranks?.order?.counts ?? {}),
-    )) {
-      const status = statusOfFacet(facet);
-      if (status !== null) counts.set(status, (counts.get(status) ?? 0) + count);
+    if (generation === null) continue;
+    const options = { projection: { 'ranks.order.counts': 1 } };
+    for await (const { ranks } of stampsIn(generation.db).find({}, options)) {
+      for (const [facet, count] of Object.entries(ranks?.order?.counts ?? {})) {
+        const status = statusOfFacet(facet);
+        if (status !== null) counts.set(status, (counts.get(status) ?? 0) + count);
+      }
     }
   }
   return counts;

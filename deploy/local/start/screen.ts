@@ -4,7 +4,7 @@
  */
 import { join, relative } from 'node:path';
 import type { WriteStream } from 'node:tty';
-import { type IssuedKey, type StackFile, stackFilePath } from './files.ts';
+import { type StackFile, stackFilePath } from './files.ts';
 import type { StartOptions } from './options.ts';
 
 export type Output = Pick<WriteStream, 'write'> & {
@@ -84,14 +84,6 @@ export function summary(options: StartOptions, file: StackFile, seconds: number)
   ];
 }
 
-function requestLines({ keys: [key], query_url: url }: StackFile): string[] {
-  if (key === undefined) return [];
-  const { token, groups } = firstRequests(url, key);
-  const about = `# To paste into another terminal, for store ${key.store_id} in ${key.environment}:`;
-  const client = '# Then these, or store-data-client in TypeScript and Python (deploy/clients):';
-  return [about, ...token, client, ...groups];
-}
-
 function fromHere(path: string): string {
   const way = relative('', path);
   return way.startsWith('..') ? path : way;
@@ -119,18 +111,16 @@ const REQUESTS = [
 /**
  * Shell commands that get a token and use it. Only the line of the secret is wider than 80 columns.
  */
-export function firstRequests(
-  queryUrl: string,
-  key: IssuedKey,
-): { token: string[]; groups: string[] } {
-  return {
-    token: [
-      `API=${queryUrl}`,
-      'TOKEN=$(curl -s -d grant_type=client_credentials $API/api/auth/token/ \\',
-      `  -u ${key.client_id}:${key.client_secret} \\`,
-      `  | sed -E 's/.*"access_token":"([^"]+)".*/\\1/')`,
-      'AUTH="Authorization: Bearer $TOKEN"',
-    ],
-    groups: REQUESTS.map((request) => `curl -sw '\\n' -H "$AUTH" ${request}`),
-  };
+function requestLines({ keys: [key], query_url: url }: StackFile): string[] {
+  if (key === undefined) return [];
+  return [
+    `# To paste into another terminal, for store ${key.store_id} in ${key.environment}:`,
+    `API=${url}`,
+    'TOKEN=$(curl -s -d grant_type=client_credentials $API/api/auth/token/ \\',
+    `  -u ${key.client_id}:${key.client_secret} \\`,
+    `  | sed -E 's/.*"access_token":"([^"]+)".*/\\1/')`,
+    'AUTH="Authorization: Bearer $TOKEN"',
+    '# Then these, or store-data-client in TypeScript and Python (deploy/clients):',
+    ...REQUESTS.map((request) => `curl -sw '\\n' -H "$AUTH" ${request}`),
+  ];
 }

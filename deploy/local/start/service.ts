@@ -32,83 +32,70 @@ const READY_LIMIT_MS = 60_000;
 const GRACE_MS = 10_000;
 const POLL_MS = 40;
 
-class Service {
-  readonly #options: ServiceOptions;
-  readonly #logFile: string;
-  readonly #stopping = new AbortController();
-  #current: Promise<GuardedProcess> | null = null;
-  #watching: Promise<void> = Promise.resolve();
-  #env: NodeJS.ProcessEnv;
+function service({ name, env: given, logs, guard, log }: ServiceOptions) {
+  const logFile = join(logs, `${name}.log`);
+  writeFileSync(logFile, '');
+  const stopping = new AbortController();
+  let env = given;
+  let current: Promise<GuardedProcess> | null = null;
+  let watching = Promise.resolve();
 
-  constructor(options: ServiceOptions) {
-    this.#options = options;
-    this.#env = options.env;
-    this.#logFile = join(options.logs, `${options.name}.log`);
-    writeFileSync(this.#logFile, '');
-  }
-
-  /**
-   * Resolves when it is ready; from then on it is restarted at the same addresses.
-   * @throws {StackError} if it does not start.
-   */
-  async start(): Promise<ReadyLine> {
-    const { process, ready } = await this.#launch();
-    const { port: operationsPort } = new URL(ready.operations);
-    const queryPort = ready.url === null ? {} : { QUERY_PORT: new URL(ready.url).port };
-    this.#env = { ...this.#env, OPERATIONS_PORT: operationsPort, ...queryPort };
-    this.#watching = this.#keepRunning(process);
-    return ready;
-  }
-
-  async stop(): Promise<void> {
-    this.#stopping.abort();
-    const current = await this.#current?.catch(() => null);
-    await current?.stop(GRACE_MS);
-    await this.#watching;
-  }
-
-  /** Kills it; it is restarted. */
-  async crash(): Promise<void> {
-    await (await this.#current)?.stop(0);
-  }
-
-  async #launch(): Promise<{ process: GuardedProcess; ready: ReadyLine }> {
-    const { name, guard } = this.#options;
-    const offset = statSync(this.#logFile).size;
-    const command = {
-      file: process.execPath,
-      args: [join(SERVICES, name, `main${PROGRAM_SUFFIX}`)],
-      env: this.#env,
-    };
-    this.#current = startGuarded(guard, command, this.#logFile);
-    const held = await this.#current;
-    const limit = AbortSignal.any([this.#stopping.signal, AbortSignal.timeout(READY_LIMIT_MS)]);
+  async function launch(): Promise<{ process: GuardedProcess; ready: ReadyLine }> {
+    const offset = statSync(logFile).size;
+    const args = [join(SERVICES, name, `main${PROGRAM_SUFFIX}`)];
+    current = startGuarded(guard, { file: process.execPath, args, env }, logFile);
+    const held = await current;
+    const limit = AbortSignal.any([stopping.signal, AbortSignal.timeout(READY_LIMIT_MS)]);
     try {
       const ready = await unlessExited(held.exited, (ended) =>
-        awaitReadyLine(this.#logFile, offset, AbortSignal.any([ended, limit])),
+        awaitReadyLine(logFile, offset, AbortSignal.any([ended, limit])),
       );
       return { process: held, ready };
     } catch (error) {
       await held.stop(0);
-      const lines = [`${name} did not start: ${reasonOf(error)}`, ...lastLines(this.#logFile)];
+      const lines = [`${name} did not start: ${reasonOf(error)}`, ...lastLines(logFile)];
       throw new StackError(lines.join('\n    '), { cause: error });
     }
   }
 
-  async #keepRunning(running: GuardedProcess): Promise<void> {
-    const { name, log } = this.#options;
-    const { signal } = this.#stopping;
+  async function keepRunning(running: GuardedProcess): Promise<void> {
     const how = describeExit(await running.exited);
-    if (signal.aborted) return;
+    if (stopping.signal.aborted) return;
     log(`${name} is gone: ${how}. Starting it again`);
     let again = null;
     while (again === null) {
-      if (!(await pause(RESTART_PAUSE_MS, signal))) return;
-      again = await this.#launch().catch(() => null);
+      if (!(await pause(RESTART_PAUSE_MS, stopping.signal))) return;
+      again = await launch().catch(() => null);
     }
     log(`${name} is back`);
-    await this.#keepRunning(again.process);
+    await keepRunning(again.process);
   }
+
+  return {
+    /**
+     * Resolves when it is ready; from then on it is restarted at the same addresses.
+     * @throws {StackError} if it does not start.
+     */
+    async start(): Promise<ReadyLine> {
+      const { process, ready } = await launch();
+      env = { ...env, OPERATIONS_PORT: new URL(ready.operations).port };
+      if (ready.url !== null) env['QUERY_PORT'] = new URL(ready.url).port;
+      watching = keepRunning(process);
+      return ready;
+    },
+
+    async stop(): Promise<void> {
+      stopping.abort();
+      const running = await current?.catch(() => null);
+      await running?.stop(GRACE_MS);
+      await watching;
+    },
+
+    /** Kills it; it is restarted. */
+    async crash(): Promise<void> {
+      await (await current)?.stop(0);
+    },
+  };
 }
 
 /**
@@ -122,8 +109,8 @@ export async function startServices(
 ) {
   const env = { ...options.env, QUERY_PORT: String(port) };
   const services = {
-    projector: new Service({ ...options, env, name: 'projector' }),
-    query: new Service({ ...options, env, name: 'query' }),
+    projector: service({ ...options, env, name: 'projector' }),
+    query: service({ ...options, env, name: 'query' }),
   };
   cleanup.defer(async () => {
     await Promise.all([services.projector.stop(), services.query.stop()]);

@@ -1,9 +1,9 @@
-/** Waits until all messages published before can be read. */
+/** Makes an installation's topics, and waits until all messages published before can be read. */
 import type { Db } from 'mongodb';
 import { controlCollections } from '#shared/access/access-keys.ts';
 import { findPending } from '#shared/access/grants.ts';
-import { accessTopic, changesTopic } from '#shared/events/topics.ts';
-import type { Kafka } from '#shared/kafka/client.ts';
+import { accessTopic, changesTopic, topicsOf } from '#shared/events/topics.ts';
+import { askKafka, createTopics, type Kafka } from '#shared/kafka/client.ts';
 import { readLogBounds, withCluster } from '#shared/kafka/cluster.ts';
 import { endsOf, missingBetween, type Positions } from '#shared/kafka/positions.ts';
 import { isUnavailable } from '#shared/errors.ts';
@@ -11,7 +11,20 @@ import { pause, withTimeLimit } from '#shared/waiting.ts';
 import { readPositions } from '#shared/projection/slice/checkpoint.ts';
 import { type Databases, findLiveGeneration } from '#shared/read-models/generation.ts';
 
+const MAX_MESSAGE_BYTES = 10 * 1_048_576;
 const POLL_MS = 20;
+
+/** Makes those that are missing. */
+export async function makeTopics(
+  kafka: Kafka,
+  environments: readonly string[],
+  partitions: number,
+): Promise<void> {
+  const config = { 'max.message.bytes': String(MAX_MESSAGE_BYTES) };
+  await askKafka(kafka, (admin) =>
+    createTopics(admin, environments.flatMap(topicsOf), { partitions, config }),
+  );
+}
 
 export interface Places {
   kafka: Kafka;

@@ -34,7 +34,7 @@ export function consumeAccess(
       'let KAFKA_BROKERS name the cluster that it was made from, or have this log applied from its beginning with ' +
       `"store-data access replay --environment ${environment}"`,
     permits: scheduler.permits({ state: 'live', share: null }),
-    checkDatabase: () => Promise.resolve(),
+    checkDatabase: async () => undefined,
     prepare: () => undefined,
     // A revocation that MongoDB refuses must not become a dead letter.
     givesUp: false,

@@ -46,11 +46,8 @@ export function startPublisher({ redis, config, control, logger, metrics }: Publ
     ];
     // No command can publish what belongs to an environment that is not configured.
     const marked = { event_pending: true, environment: { $in: [...environments] } } as const;
-    const unlogged = await Promise.all([
-      keys.countDocuments(marked),
-      stores.countDocuments(marked),
-    ]);
-    let left = publications.length + unlogged[0] + unlogged[1];
+    const unlogged = (await keys.countDocuments(marked)) + (await stores.countDocuments(marked));
+    let left = publications.length + unlogged;
     const failures = new Set<string>();
     metrics.accessPending.set(left);
     for (let start = 0; start < publications.length && !stopped.aborted; start += AT_ONCE) {

@@ -9,71 +9,60 @@ import type { Clock } from '#shared/waiting.ts';
 import type { PartitionLoop } from './loop.ts';
 import { isFenced } from './slice-writer.ts';
 
-export class Assignment {
-  readonly #createLoop: (partition: number) => PartitionLoop;
-  readonly #clock: Clock;
-  #loops = new Map<number, PartitionLoop>();
+export type Assignment = ReturnType<typeof createAssignment>;
 
-  constructor(createLoop: (partition: number) => PartitionLoop, clock: Clock) {
-    this.#createLoop = createLoop;
-    this.#clock = clock;
-  }
+export function createAssignment(startLoop: (partition: number) => PartitionLoop, clock: Clock) {
+  let loops = new Map<number, PartitionLoop>();
+  return {
+    noteBounds(bounds: KnownBounds['bounds']): void {
+      for (const [partition, loop] of loops) {
+        const known = bounds.get(partition);
+        if (known !== undefined) loop.noteBounds(known);
+      }
+    },
 
-  noteBounds(bounds: KnownBounds['bounds']): void {
-    for (const [partition, loop] of this.#loops) {
-      const known = bounds.get(partition);
-      if (known !== undefined) loop.noteBounds(known);
-    }
-  }
+    /** The partitions with their positions, -1 where that is not known yet. */
+    positions: () =>
+      new Map(loops.entries().map(([partition, loop]) => [partition, loop.position ?? -1])),
 
-  /** The partitions with their positions, -1 where that is not known yet. */
-  positions(): Map<number, number> {
-    return new Map(
-      this.#loops.entries().map(([partition, loop]) => [partition, loop.position ?? -1]),
-    );
-  }
+    /**
+     * Runs a transaction between two slices of a partition, in its session; `null` if the partition
+     * is not ours, or no longer.
+     */
+    async runBetweenSlices<R extends object>(
+      partition: number,
+      work: (session: ClientSession) => Promise<R>,
+    ): Promise<R | null> {
+      const found = loops.get(partition)?.runBetweenSlices((claim) =>
+        runInTransaction(claim.session, async () => {
+          await holdCheckpoint(claim, clock);
+          return work(claim.session);
+        }),
+      );
+      try {
+        return (await found) ?? null;
+      } catch (error) {
+        if (isFenced(error)) return null;
+        throw error;
+      }
+    },
 
-  /**
-   * Runs a transaction between two slices of a partition, in its session; `null` if the partition
-   * is not ours, or no longer.
-   */
-  async runBetweenSlices<R extends object>(
-    partition: number,
-    work: (session: ClientSession) => Promise<R>,
-  ): Promise<R | null> {
-    const found = this.#loops.get(partition)?.runBetweenSlices((claim) =>
-      runInTransaction(claim.session, async () => {
-        await holdCheckpoint(claim, this.#clock);
-        return work(claim.session);
-      }),
-    );
-    try {
-      return (await found) ?? null;
-    } catch (error) {
-      if (isFenced(error)) return null;
-      throw error;
-    }
-  }
+    /** Starts no further slice, and resolves when the current ones have ended. */
+    async stop(): Promise<void> {
+      for (const loop of loops.values()) loop.revoke();
+      await Promise.all(loops.values().map(({ ended }) => ended));
+    },
 
-  /** Starts no further slice, and resolves when the current ones have ended. */
-  async stop(): Promise<void> {
-    for (const loop of this.#loops.values()) loop.revoke();
-    await Promise.all(this.#loops.values().map(({ ended }) => ended));
-  }
-
-  /**
-   * Replaces the assignment. The loops of partitions that stay ours continue: one that lost its
-   * checkpoint meanwhile is fenced, and claims again.
-   */
-  assign(partitions: readonly number[]): void {
-    const former = this.#loops;
-    this.#loops = new Map(
-      partitions.map((partition) => [
-        partition,
-        former.get(partition) ?? this.#createLoop(partition),
-      ]),
-    );
-    for (const [partition, loop] of this.#loops) if (!former.has(partition)) void loop.run();
-    for (const [partition, loop] of former) if (!this.#loops.has(partition)) loop.revoke();
-  }
+    /**
+     * Replaces the assignment. The loops of partitions that stay ours continue: one that lost its
+     * checkpoint meanwhile is fenced, and claims again.
+     */
+    assign(partitions: readonly number[]): void {
+      const former = loops;
+      loops = new Map(
+        partitions.map((partition) => [partition, former.get(partition) ?? startLoop(partition)]),
+      );
+      for (const [partition, loop] of former) if (!loops.has(partition)) loop.revoke();
+    },
+  };
 }

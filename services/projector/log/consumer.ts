@@ -7,7 +7,7 @@ import { unavailable } from '#shared/errors.ts';
 import { connectBrokers } from '#shared/kafka/brokers.ts';
 import { rebalanceMs } from '#shared/kafka/client.ts';
 import { connectTo, createCluster, type KnownBounds } from '#shared/kafka/cluster.ts';
-import { Fetcher } from '#shared/kafka/fetcher.ts';
+import { createFetcher } from '#shared/kafka/fetcher.ts';
 import { joinGroup } from '#shared/kafka/membership.ts';
 import { type Logger, RepeatedLines } from '#shared/logging.ts';
 import { PeriodicTask } from '#shared/periodic-task.ts';
@@ -15,7 +15,7 @@ import { systemClock } from '#shared/waiting.ts';
 import { startLetters } from '../dead-letters.ts';
 import type { ProjectorMetrics } from '../metrics.ts';
 import type { Parts } from '../parts.ts';
-import { Assignment } from './assignment.ts';
+import { type Assignment, createAssignment } from './assignment.ts';
 import { loopFactory, type Target } from './partition.ts';
 
 export interface RunningConsumer {
@@ -58,7 +58,7 @@ export async function startConsumer(parts: Parts, target: Target): Promise<Runni
   const failed = (error: unknown) => {
     if (!isStopping) parts.fail(error);
   };
-  const fetcher = new Fetcher({
+  const fetcher = createFetcher({
     brokers,
     clock: systemClock,
     answered: connection.fetched,
@@ -67,7 +67,7 @@ export async function startConsumer(parts: Parts, target: Target): Promise<Runni
   /** Partitions that start together share one request. */
   let asking: Promise<KnownBounds> | null = null;
   const readBounds = async () => {
-    const bounds = await (asking ??= brokers.bounds().finally(() => (asking = null)));
+    const { bounds } = await (asking ??= brokers.bounds().finally(() => (asking = null)));
     // While nothing is fetched, as from a stopped partition, this shows that Kafka answers.
     connection.fetched();
     return bounds;
@@ -78,7 +78,7 @@ export async function startConsumer(parts: Parts, target: Target): Promise<Runni
     confirmed: (signal) => membership.confirmed(signal),
     logOf: (partition) => ({
       bounds: async () => {
-        const bounds = (await readBounds()).bounds.get(partition);
+        const bounds = (await readBounds()).get(partition);
         if (bounds === undefined)
           throw unavailable(`${topic}/${partition} has no leader, or that does not answer`);
         return bounds;
@@ -90,7 +90,7 @@ export async function startConsumer(parts: Parts, target: Target): Promise<Runni
         }),
     }),
   });
-  const assignment = new Assignment(loops, systemClock);
+  const assignment = createAssignment(loops, systemClock);
   const ofGroup = open();
   await connectTo(ofGroup, topic);
   const membership = joinGroup({
@@ -100,7 +100,7 @@ export async function startConsumer(parts: Parts, target: Target): Promise<Runni
     sessionTimeoutMs: config.kafka.sessionTimeoutMs,
     rebalanceTimeoutMs: rebalanceMs(config.kafka),
     partitions: brokers.partitions,
-    owned: () => assignment.positions(),
+    owned: assignment.positions,
     assigned: (partitions) => {
       assignment.assign(partitions);
       metrics.assignments.inc(labels);
@@ -110,10 +110,7 @@ export async function startConsumer(parts: Parts, target: Target): Promise<Runni
     logger,
   });
   const watching = new PeriodicTask({
-    run: async () => {
-      const { bounds } = await readBounds();
-      assignment.noteBounds(bounds);
-    },
+    run: async () => assignment.noteBounds(await readBounds()),
     everyMs: BOUNDS_MS,
     failed: (error) => logger.warn({ topic, error }, 'the bounds of the log cannot be read'),
   });
@@ -136,14 +133,14 @@ export async function startConsumer(parts: Parts, target: Target): Promise<Runni
 /** Bytes of one read of a partition: all partitions of a topic may be ours. */
 function readBytesOf(partitions: number): number {
   const { least, most, together } = READ_BYTES;
-  return Math.max(least, Math.min(most, Math.floor(together / Math.max(1, partitions))));
+  return Math.max(least, Math.min(most, Math.floor(together / partitions)));
 }
 
 function logWaits(logger: Logger, topic: string) {
   const repeated = new RepeatedLines();
-  return (partitions: readonly number[], why: string) => {
-    const line = `${topic}/${partitions.join(', ')} cannot be read yet: ${why}`;
-    if (repeated.say(line) !== null) logger.warn({ topic, partitions, error: why }, line);
+  return (partition: number, error: string) => {
+    const line = `${topic}/${partition} cannot be read yet: ${error}`;
+    if (repeated.say(line) !== null) logger.warn({ topic, partitions: [partition], error }, line);
   };
 }
 
@@ -152,16 +149,13 @@ function logWaits(logger: Logger, topic: string) {
  * an answer or a failure for long.
  */
 function watchConnection(metrics: ProjectorMetrics, labels: { topic: string; generation: string }) {
-  let triedAt = performance.now();
+  let triedAt = 0;
   let isEnded = false;
-  const show = (isConnected: boolean) => {
-    if (!isEnded) metrics.kafkaConnected.set(labels, isConnected ? 1 : 0);
-  };
   const answered = (isAnswered: boolean) => {
     triedAt = performance.now();
-    show(isAnswered);
+    if (!isEnded) metrics.kafkaConnected.set(labels, isAnswered ? 1 : 0);
   };
-  show(false);
+  answered(false);
   return {
     answered,
     fetched: () => {

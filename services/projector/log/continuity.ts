@@ -47,123 +47,110 @@ export type Verdict =
  */
 const MAX_AGAIN_BYTES = 1_048_576;
 
-export class Continuity {
-  #last: LastMessage | null;
-  #next: number;
-  /** `false` if there is no last message, or the log no longer has it. */
-  #isProvable: boolean;
-  #read: 'prove' | 'wait' | 'ahead' = 'prove';
+export type Continuity = ReturnType<typeof createContinuity>;
+
+/**
+ * @param applied the last message applied.
+ * @param position the offset that is applied next.
+ * @param bytes of one read.
+ */
+export function createContinuity(applied: LastMessage | null, position: number, bytes: number) {
+  let last = applied;
+  let next = position;
+  /** The last message, which a read shows again; `null` if there is none, or the log no longer has it. */
+  let proof = last;
+  let reading: 'prove' | 'wait' | 'ahead' = 'prove';
   /** Read behind the last message, and not proven yet. */
-  #ahead: Answer | null = null;
-  readonly #bytes: number;
+  let ahead: Answer | null = null;
   /** The bytes of the batch that holds the last message. */
-  #againBytes = 0;
-
-  /**
-   * @param last the last message applied.
-   * @param next the position after it: the offset that is applied next.
-   * @param bytes of one read.
-   */
-  constructor(last: LastMessage | null, next: number, bytes: number) {
-    this.#last = last;
-    this.#next = next;
-    this.#isProvable = last !== null;
-    this.#bytes = bytes;
-  }
-
-  get next(): number {
-    return this.#next;
-  }
-
-  get last(): LastMessage | null {
-    return this.#last;
-  }
-
-  /** Whether a read that begins with the last message would say more than the present one. */
-  get canProve(): boolean {
-    return this.#isProvable && this.#read !== 'prove';
-  }
-
-  /** What is read next. */
-  get wanted(): Wanted {
-    const atEnd = this.#read === 'wait';
-    if (this.#read !== 'prove' || !this.#isProvable || this.#last === null) {
-      return { from: this.#next, bytes: this.#bytes, atEnd };
-    }
-    return {
-      from: this.#last.offset,
-      bytes: this.#bytes + Math.min(this.#againBytes, MAX_AGAIN_BYTES),
-      atEnd,
-    };
-  }
+  let againBytes = 0;
 
   /** Lets the next read begin with the last message, although the log may have nothing new. */
-  prove(): void {
-    this.#read = 'prove';
-    this.#ahead = null;
+  function prove(): void {
+    reading = 'prove';
+    ahead = null;
   }
 
-  /**
-   * Takes note of the bounds: without a last message only they say whether the log has more.
-   * @returns whether it no longer has that.
-   */
-  noteBounds({ start, end }: PartitionBounds): boolean {
-    const isCutOff = this.#isProvable && this.#last !== null && this.#last.offset < start;
-    if (isCutOff) this.#isProvable = false;
-    this.prove();
-    if (!this.#isProvable && this.#next >= end) this.#read = 'wait';
-    return isCutOff;
-  }
-
-  giveUpProof(): void {
-    this.#isProvable = false;
-    this.prove();
-  }
-
-  /** Judges the answer to what was wanted. */
-  judge(answer: Answer): Verdict {
-    const { messages } = answer;
-    if (answer.isOutside) return { kind: 'doubt' };
-    const last = this.#last;
-    const isRead = (message: LogMessage) => Number(message.offset) >= this.#next;
-    if (last === null || !this.#isProvable) {
-      return this.#take(messages.filter(isRead), answer);
-    }
-    if (this.#read !== 'prove') {
-      this.#ahead = this.#read === 'ahead' ? answer : null;
-      this.#read = 'prove';
-      return { kind: 'undecided' };
-    }
-    const at = messages.findIndex(({ offset }) => Number(offset) === last.offset);
-    const found = messages[at];
-    if (found === undefined || !isSameMessage(last, found)) {
-      const hiding = messages.find(
-        ({ unreadable }) => unreadable !== undefined && holds(unreadable, last),
-      );
-      if (hiding?.unreadable !== undefined) return { kind: 'hidden', batch: hiding.unreadable };
-      return { kind: 'replaced' };
-    }
-    if (answer.next > this.#next) return this.#take(messages.slice(at + 1).filter(isRead), answer);
-    const ahead = this.#ahead;
-    if (ahead !== null) return this.#take(ahead.messages.filter(isRead), ahead);
-    this.#read = answer.end > this.#next ? 'ahead' : 'wait';
-    return { kind: 'undecided' };
-  }
-
-  #take(messages: readonly LogMessage[], { next, end }: Answer): Verdict {
-    const after = this.#last;
+  function take(messages: readonly LogMessage[], { next: behind, end }: Answer): Verdict {
+    const after = last;
     const newest = messages.findLast((message) => damagedBatch(message) === undefined);
     if (newest !== undefined) {
-      this.#last = identityOf(newest);
-      this.#isProvable = true;
-      this.#againBytes =
-        newest.batch === undefined ? 0 : (batchHeader(newest.batch, 0)?.bytes ?? 0);
+      last = proof = identityOf(newest);
+      againBytes = (newest.batch && batchHeader(newest.batch, 0)?.bytes) ?? 0;
     }
-    this.#next = next;
-    this.#ahead = null;
-    this.#read = next < end ? 'prove' : 'wait';
-    return { kind: 'take', taken: { messages, after, next, logEnd: end } };
+    next = behind;
+    ahead = null;
+    reading = behind < end ? 'prove' : 'wait';
+    return { kind: 'take', taken: { messages, after, next: behind, logEnd: end } };
   }
+
+  return {
+    prove,
+
+    get next(): number {
+      return next;
+    },
+
+    get last(): LastMessage | null {
+      return last;
+    },
+
+    /** Whether a read that begins with the last message would say more than the present one. */
+    get canProve(): boolean {
+      return proof !== null && reading !== 'prove';
+    },
+
+    /** What is read next. */
+    get wanted(): Wanted {
+      if (reading !== 'prove' || proof === null)
+        return { from: next, bytes, atEnd: reading === 'wait' };
+      const again = Math.min(againBytes, MAX_AGAIN_BYTES);
+      return { from: proof.offset, bytes: bytes + again, atEnd: false };
+    },
+
+    /**
+     * Takes note of the bounds: without a last message only they say whether the log has more.
+     * @returns whether it no longer has that.
+     */
+    noteBounds({ start, end }: PartitionBounds): boolean {
+      const isCutOff = proof !== null && proof.offset < start;
+      if (isCutOff) proof = null;
+      prove();
+      if (proof === null && next >= end) reading = 'wait';
+      return isCutOff;
+    },
+
+    giveUpProof(): void {
+      proof = null;
+      prove();
+    },
+
+    /** Judges the answer to what was wanted. */
+    judge(answer: Answer): Verdict {
+      const { messages } = answer;
+      if (answer.isOutside) return { kind: 'doubt' };
+      const shown = proof;
+      const isRead = (message: LogMessage) => Number(message.offset) >= next;
+      if (shown === null) return take(messages.filter(isRead), answer);
+      if (reading !== 'prove') {
+        ahead = reading === 'ahead' ? answer : null;
+        reading = 'prove';
+        return { kind: 'undecided' };
+      }
+      const at = messages.findIndex(({ offset }) => Number(offset) === shown.offset);
+      const found = messages[at];
+      if (found === undefined || !isSameMessage(shown, found)) {
+        const batch = messages
+          .map(({ unreadable }) => unreadable)
+          .find((unreadable) => unreadable !== undefined && holds(unreadable, shown));
+        return batch === undefined ? { kind: 'replaced' } : { kind: 'hidden', batch };
+      }
+      if (answer.next > next) return take(messages.slice(at + 1).filter(isRead), answer);
+      if (ahead !== null) return take(ahead.messages.filter(isRead), ahead);
+      reading = answer.end > next ? 'ahead' : 'wait';
+      return { kind: 'undecided' };
+    },
+  };
 }
 
 function holds({ from, to }: UnreadableBatch, { offset }: LastMessage): boolean {

@@ -37,10 +37,16 @@ import {
   type SliceLimits,
 } from '#shared/projection/slice/checkpoint.ts';
 import { Semaphore } from '#shared/waiting.ts';
-import { checkHistory, Continuity, replacedLog, type Taken } from './continuity.ts';
+import {
+  checkHistory,
+  type Continuity,
+  createContinuity,
+  replacedLog,
+  type Taken,
+} from './continuity.ts';
 import type { LoopOptions } from './edges.ts';
-import { Feed } from './feed.ts';
-import { type Failed, isFenced, SliceWriter } from './slice-writer.ts';
+import { createFeed, type Feed } from './feed.ts';
+import { createSliceWriter, type Failed, isFenced } from './slice-writer.ts';
 
 /**
  * Attempts on a slice before the log is read again. Write conflicts clear quickly: they are retried
@@ -51,8 +57,8 @@ const QUICK_ATTEMPTS = { failed: 3, conflict: 20, suspect: 1 };
 const RETRY_MS = 20;
 /** The pause before the log is read again: twice as long each time. */
 const REST_MS = 1_000;
-const MAX_REST_MS = 3_000;
-const MAX_CLAIM_PAUSE_MS = 3_000;
+/** The longest of these pauses, and of those before another claim. */
+const MAX_PAUSE_MS = 3_000;
 /** How long the log may be quiet before the log and the checkpoint are checked. */
 const QUIET_MS = 10_000;
 /** The pause of a stopped partition: then its checkpoint, its log and decisions are read again. */
@@ -67,217 +73,175 @@ type State =
 
 const CLAIMING: State = { name: 'claiming' };
 
-export class PartitionLoop {
-  readonly #options: LoopOptions;
-  readonly #writer: SliceWriter;
-  readonly #over = new AbortController();
-  readonly #ended = Promise.withResolvers<void>();
+export type PartitionLoop = ReturnType<typeof startLoop>;
+
+/** Starts the loop, which runs until it is revoked. */
+export function startLoop(options: LoopOptions) {
+  const { topic, partition, readBytes, log, store, permits, report, clock, logger } = options;
+  const writer = createSliceWriter(options);
+  const over = new AbortController();
   /** One piece of work at a time uses the claim's session. */
-  readonly #session = new Semaphore(1);
-  #state: State = CLAIMING;
+  const session = new Semaphore(1);
+  let present: State = CLAIMING;
   /** The last claim, which the next one names. */
-  #claim: Claim | null = null;
-  readonly #unclaimed = new FailureTracker();
+  let claim: Claim | null = null;
+  const unclaimed = new FailureTracker();
   /** Stops in a row before something was applied. */
-  readonly #stops = new FailureTracker();
+  const stops = new FailureTracker();
   /** Failures in a row before the log was followed. */
-  #failures = 0;
+  let failures = 0;
   /** Pauses in a row after which a slice failed again. */
-  #rests = 0;
+  let rests = 0;
   /** `null` once something is applied. */
-  #assignedAt: number | null;
+  let assignedAt: number | null = clock.now();
+  report.progress();
 
-  constructor(options: LoopOptions) {
-    this.#options = options;
-    this.#writer = new SliceWriter(options);
-    this.#assignedAt = options.clock.now();
-    options.report.progress();
-  }
-
+  const isOver = () => over.signal.aborted;
+  const sleep = (milliseconds: number) => clock.sleep(milliseconds, over.signal);
   /** The offset that is applied next; `null` until the checkpoint is claimed. */
-  get position(): number | null {
-    return this.#claim?.position ?? null;
-  }
+  const position = () => claim?.position ?? null;
 
-  /** Lets `run` end after the current transaction: the partition is another's, or nobody's. */
-  revoke(): void {
-    this.#over.abort();
-    if ('feed' in this.#state) this.#state.feed.close();
-    this.#state = { name: 'stopped' };
-    this.#options.permits.noteLag(null);
-    this.#options.report.end();
-  }
-
-  /**
-   * Runs work in the claim's session between two slices; `null` if the partition is not ours, or
-   * not claimed yet.
-   */
-  runBetweenSlices<R>(work: (claim: Claim) => Promise<R>): Promise<R | null> {
-    return this.#withSession(async () =>
-      this.#claim === null || this.#isOver ? null : work(this.#claim),
-    );
-  }
-
-  /** Shows the lag by the bounds of the log, also while nothing is read. */
-  noteBounds(bounds: FullBounds): void {
-    const { report } = this.#options;
-    report.bounds(bounds);
-    if (this.position !== null) report.lag(Math.max(0, bounds.end - this.position));
-  }
-
-  /** Resolves when its work has ended. */
-  get ended(): Promise<void> {
-    return this.#ended.promise;
-  }
-
-  /** Runs until the loop is stopped. Called once; never rejects. */
-  async run(): Promise<void> {
-    while (!this.#isOver) {
-      const state = this.#state;
-      const next = await this.#step(state).catch((error: unknown) =>
-        this.#afterError(state, error),
-      );
+  /** Never rejects. */
+  async function run(): Promise<void> {
+    while (!isOver()) {
+      const state = present;
+      const next = await step(state).catch((error: unknown) => afterError(state, error));
       if ('feed' in state && !('feed' in next)) state.feed.close();
-      if (!this.#isOver) this.#state = next;
+      if (!isOver()) present = next;
       else if ('feed' in next) next.feed.close();
     }
-    await this.#withSession(async () => this.#claim?.session.endSession()).catch(() => undefined);
-    this.#ended.resolve();
+    await withSession(async () => claim?.session.endSession()).catch(() => undefined);
   }
 
   /** @returns the next state. */
-  async #step(state: State): Promise<State> {
+  async function step(state: State): Promise<State> {
     switch (state.name) {
       case 'claiming':
-        await this.#claimCheckpoint(this.#claim);
+        await claimCheckpoint(claim);
         return { name: 'checking' };
       case 'checking':
-        return this.#check();
+        return check();
       case 'following':
-        return this.#follow(state.feed);
+        return follow(state.feed);
       case 'writing':
-        return this.#write(state);
+        return write(state);
       case 'fenced':
-        await this.#options.confirmed(this.#over.signal);
-        if (!this.#isOver) await this.#claimCheckpoint(null);
-        this.#noteContinues();
+        await options.confirmed(over.signal);
+        if (!isOver()) await claimCheckpoint(null);
+        noteContinues();
         return { name: 'checking' };
       case 'deciding':
       case 'replaying':
       case 'resting':
-        await this.#sleep(state.ms);
+        await sleep(state.ms);
         return CLAIMING;
       case 'stopped':
     }
     return state;
   }
 
-  #afterError({ name }: State, error: unknown): State {
+  function afterError({ name }: State, error: unknown): State {
     // Others do not wait for a stopped partition's backlog.
-    this.#options.permits.noteLag(null);
+    permits.noteLag(null);
     if (error instanceof StoreDataError && error.code === 'history_lost')
-      return this.#pauseStopped(
-        'replaying',
-        { error: error.message },
-        'continuing would lose events',
-      );
-    const failures = this.#unclaimed.failed(this.#options.clock.now());
-    if (failures !== null && !this.#isOver) {
+      return pauseStopped('replaying', { error: error.message }, 'continuing would lose events');
+    const failing = unclaimed.failed(clock.now());
+    if (failing !== null && !isOver()) {
       const words =
         name === 'following'
           ? 'log cannot be followed yet'
           : 'checkpoint not claimed or log bounds not read yet';
-      this.#options.logger.warn({ ...failures, error: describeError(error) }, words);
+      logger.warn({ ...failing, error: describeError(error) }, words);
     }
     if (isFenced(error)) return { name: 'fenced' };
-    this.#failures += 1;
-    return { name: 'resting', ms: Math.min(50 * 2 ** this.#failures, MAX_CLAIM_PAUSE_MS) };
+    failures += 1;
+    return { name: 'resting', ms: Math.min(50 * 2 ** failures, MAX_PAUSE_MS) };
   }
 
   /** @param former the claim that must still be the owner's; `null` to claim it from any. */
-  async #claimCheckpoint(former: Claim | null): Promise<void> {
-    await this.#withSession(async () => {
-      const before = this.#claim;
-      this.#claim = await this.#options.store.claim(former);
+  async function claimCheckpoint(former: Claim | null): Promise<void> {
+    await withSession(async () => {
+      const before = claim;
+      claim = await store.claim(former);
       // A claim with a former one ends that one's session itself.
       if (former === null) void before?.session.endSession().catch(() => undefined);
     });
-    this.#writer.noteAnswered();
+    writer.noteAnswered();
   }
 
-  async #check(): Promise<State> {
-    if (this.#claim === null) return CLAIMING;
-    const { log, clock, readBytes } = this.#options;
-    const { position, lastMessage } = this.#claim;
-    const continuity = new Continuity(lastMessage, position, readBytes);
-    const end = await this.#checkBounds(continuity);
-    this.#unclaimed.end();
-    this.#failures = 0;
-    this.#noteLag(end - position);
-    const prepare = (messages: readonly LogMessage[]) =>
-      this.#prepare(messages, 0, this.#writer.limits(Infinity));
-    return { name: 'following', feed: new Feed(log, continuity, clock, prepare) };
+  async function check(): Promise<State> {
+    if (claim === null) return CLAIMING;
+    const continuity = createContinuity(claim.lastMessage, claim.position, readBytes);
+    const end = await checkBounds(continuity);
+    unclaimed.end();
+    failures = 0;
+    noteLag(end - continuity.next);
+    const prepareAll = (messages: readonly LogMessage[]) =>
+      prepare(messages, 0, writer.limits(Infinity));
+    return { name: 'following', feed: createFeed(log, continuity, clock, prepareAll) };
   }
 
-  async #follow(feed: Feed): Promise<State> {
+  async function follow(feed: Feed): Promise<State> {
     const following: State = { name: 'following', feed };
     const found = await feed.next(QUIET_MS);
-    if (this.#isOver) return following;
+    if (isOver()) return following;
     switch (found?.kind) {
       case undefined:
-        return (await this.#checkQuietLog(feed)) ? following : CLAIMING;
+        return (await checkQuietLog(feed)) ? following : CLAIMING;
       case 'take':
         return { name: 'writing', feed, taken: found.taken, attempts: 0 };
       case 'doubt':
-        await this.#checkBounds(feed.continuity);
+        await checkBounds(feed.continuity);
         return following;
       case 'hidden':
-        return this.#continueWithoutProof(feed, found.batch);
+        return continueWithoutProof(feed, found.batch);
       case 'replaced':
     }
-    throw replacedLog(this.#options, feed.continuity.last?.offset);
+    throw replacedLog(options, feed.continuity.last?.offset);
   }
 
   /** Writes the next slice. @returns the same state while there are more. */
-  async #write(writing: Writing): Promise<State> {
+  async function write(writing: Writing): Promise<State> {
     const { feed, taken, attempts } = writing;
-    if ((this.position ?? 0) >= taken.next) return { name: 'following', feed };
-    const index = this.#indexOfPosition(taken);
+    if ((position() ?? 0) >= taken.next) return { name: 'following', feed };
+    const index = indexOfPosition(taken);
     if (index === -1) {
-      this.#options.logger.warn(
-        { position: this.position },
+      logger.warn(
+        { position: position() },
         'the checkpoint is not at this batch: it is read again',
       );
       return CLAIMING;
     }
     const damaged = damagedBatch(taken.messages[index] ?? {});
-    if (damaged !== undefined) return this.#skip(taken, index, damaged);
-    const outcome = await this.#writeNext(taken, index);
+    if (damaged !== undefined) return skip(taken, index, damaged);
+    const outcome = await writeNext(taken, index);
     if (outcome === 'written') return { ...writing, attempts: 0 };
-    const failures = attempts + 1;
-    if (failures >= QUICK_ATTEMPTS[outcome]) return this.#rest();
-    await this.#sleep(RETRY_MS * Math.min(failures, 3));
+    const failed = attempts + 1;
+    if (failed >= QUICK_ATTEMPTS[outcome]) return rest();
+    await sleep(RETRY_MS * Math.min(failed, 3));
     // The failed commit may have happened: the checkpoint says so.
-    if (!this.#isOver) await this.#claimCheckpoint(this.#claim);
-    return { ...writing, attempts: failures };
+    if (!isOver()) await claimCheckpoint(claim);
+    return { ...writing, attempts: failed };
   }
 
   /** Writes one slice of a batch, and prepares the messages behind it meanwhile. */
-  async #writeNext({ messages, next, logEnd }: Taken, index: number): Promise<'written' | Failed> {
-    const permit = await this.#options.permits.next(this.#over.signal);
+  async function writeNext(
+    { messages, next, logEnd }: Taken,
+    index: number,
+  ): Promise<'written' | Failed> {
+    const permit = await permits.next(over.signal);
     try {
-      if (this.#isOver) return 'failed';
-      const limits = this.#writer.limits(permit.events);
+      if (isOver()) return 'failed';
+      const limits = writer.limits(permit.events);
       const end = index + sliceLength(messages, index, limits);
-      this.#prepare(messages, end, limits);
+      prepare(messages, end, limits);
       const part = messages.slice(index, end);
       const following = end === messages.length ? next : Number(part.at(-1)?.offset) + 1;
-      const { topic, partition } = this.#options;
       const slice = { topic, partition, messages: part, next: following };
-      const outcome = await this.#withSession(async () =>
-        this.#claim === null ? 'failed' : this.#writer.write(this.#claim, slice),
+      const outcome = await withSession(async () =>
+        claim === null ? 'failed' : writer.write(claim, slice),
       );
-      if (outcome === 'written') this.#noteApplied(following, logEnd);
+      if (outcome === 'written') noteApplied(following, logEnd);
       return outcome;
     } finally {
       permit.end();
@@ -287,42 +251,41 @@ export class PartitionLoop {
   /**
    * With jitter: partitions that failed together would otherwise load a recovering server together.
    */
-  #rest(): State {
-    const ms = Math.min(REST_MS * 2 ** this.#rests, MAX_REST_MS);
-    this.#rests += 1;
-    return { name: 'resting', ms: ms * (1 - this.#options.random() / 2) };
+  function rest(): State {
+    const ms = Math.min(REST_MS * 2 ** rests, MAX_PAUSE_MS);
+    rests += 1;
+    return { name: 'resting', ms: ms * (1 - options.random() / 2) };
   }
 
-  #prepare(messages: readonly LogMessage[], start: number, limits: SliceLimits): void {
-    this.#options.prepare(messages.slice(start, start + sliceLength(messages, start, limits)));
+  function prepare(messages: readonly LogMessage[], start: number, limits: SliceLimits): void {
+    options.prepare(messages.slice(start, start + sliceLength(messages, start, limits)));
   }
 
-  #noteApplied(position: number, logEnd: number): void {
-    const { clock, logger } = this.#options;
-    this.#noteContinues();
-    if (this.#assignedAt !== null) {
+  function noteApplied(applied: number, logEnd: number): void {
+    noteContinues();
+    if (assignedAt !== null) {
       logger.info(
-        { position, sinceAssignmentMs: Math.round(clock.now() - this.#assignedAt) },
+        { position: applied, sinceAssignmentMs: Math.round(clock.now() - assignedAt) },
         'partition is applied',
       );
     }
-    this.#assignedAt = null;
-    this.#rests = 0;
-    this.#noteLag(Math.max(0, logEnd - position));
+    assignedAt = null;
+    rests = 0;
+    noteLag(Math.max(0, logEnd - applied));
   }
 
   /**
    * Moves the checkpoint behind a damaged batch if an operator decided so. The log is read again
    * from there.
    */
-  async #skip(taken: Taken, index: number, damaged: UnreadableBatch): Promise<State> {
-    const to = await this.#options.store.skippedTo(damaged);
-    if (to === null) return this.#stopBefore(damaged);
+  async function skip(taken: Taken, index: number, damaged: UnreadableBatch): Promise<State> {
+    const to = await store.skippedTo(damaged);
+    if (to === null) return stopBefore(damaged);
     const skipped = Object.assign({}, taken.messages[index], { unreadable: { ...damaged, to } });
-    const written = await this.#writeNext({ ...taken, messages: [skipped], next: to + 1 }, 0);
-    if (written !== 'written') return this.#rest();
+    const written = await writeNext({ ...taken, messages: [skipped], next: to + 1 }, 0);
+    if (written !== 'written') return rest();
     const { from, reason } = damaged;
-    this.#options.logger.warn({ from, to, reason }, 'a damaged batch is skipped');
+    logger.warn({ from, to, reason }, 'a damaged batch is skipped');
     return CLAIMING;
   }
 
@@ -330,8 +293,8 @@ export class PartitionLoop {
    * The index of the message that is written next; -1 if the checkpoint is neither before the batch
    * nor in it.
    */
-  #indexOfPosition({ messages, after }: Taken): number {
-    const last = this.#claim?.lastMessage ?? null;
+  function indexOfPosition({ messages, after }: Taken): number {
+    const last = claim?.lastMessage ?? null;
     if (isSameIdentity(last, after)) return 0;
     const at = messages.findIndex(({ offset }) => Number(offset) === last?.offset);
     const found = messages[at];
@@ -343,96 +306,116 @@ export class PartitionLoop {
    * last message again: otherwise a replaced log or database would go unnoticed. @returns whether
    * the log is followed on.
    */
-  async #checkQuietLog(feed: Feed): Promise<boolean> {
-    const claim = this.#claim;
+  async function checkQuietLog(feed: Feed): Promise<boolean> {
     if (claim === null) return false;
     // An absent MongoDB says nothing.
-    const isHere = await this.#options.store.isHere(claim).catch(() => true);
-    if (isHere) this.#options.report.progress();
-    if (this.#isOver || !feed.isEmpty) return true;
+    const isHere = await store.isHere(claim).catch(() => true);
+    if (isHere) report.progress();
+    if (isOver() || !feed.isEmpty) return true;
     if (!isHere) {
-      const { position } = claim;
-      this.#options.logger.warn(
-        { position },
+      logger.warn(
+        { position: position() },
         'the checkpoint was moved by another process: it is read again',
       );
       return false;
     }
     feed.close();
     if (feed.continuity.canProve) feed.continuity.prove();
-    else await this.#checkBounds(feed.continuity);
+    else await checkBounds(feed.continuity);
     return true;
   }
 
   /** @returns where the log ends. @throws `history_lost` */
-  async #checkBounds(continuity: Continuity): Promise<number> {
-    const { start, end } = await this.#options.log.bounds();
-    checkHistory(this.#options, continuity.next, { start, end });
-    if (continuity.noteBounds({ start, end })) {
-      this.#options.logger.warn(
-        { position: continuity.next, logStart: start },
+  async function checkBounds(continuity: Continuity): Promise<number> {
+    const bounds = await log.bounds();
+    checkHistory(options, continuity.next, bounds);
+    if (continuity.noteBounds(bounds)) {
+      logger.warn(
+        { position: continuity.next, logStart: bounds.start },
         'the last applied message was deleted from the log: nothing proves any longer that this is the same log',
       );
     }
-    return end;
+    return bounds.end;
   }
 
   /**
    * The last message lies in a batch that can no longer be read. If that is damaged, an operator
    * decides.
    */
-  async #continueWithoutProof(feed: Feed, batch: UnreadableBatch): Promise<State> {
-    const to = isDamaged(batch) ? await this.#options.store.skippedTo(batch) : batch.to;
-    if (to === null) return this.#stopBefore(batch);
+  async function continueWithoutProof(feed: Feed, batch: UnreadableBatch): Promise<State> {
+    const to = isDamaged(batch) ? await store.skippedTo(batch) : batch.to;
+    if (to === null) return stopBefore(batch);
     feed.continuity.giveUpProof();
     return { name: 'following', feed };
   }
 
-  #stopBefore(batch: UnreadableBatch): State {
-    const { topic, partition } = this.#options;
+  function stopBefore(batch: UnreadableBatch): State {
     const { from, reason, detail } = batch;
     const words =
       `the record batch of the offsets ${offsetsInWords(batch)} cannot be read; ` +
       `"store-data dead-letters skip --topic ${topic} --partition ${partition} --offset ${from}" continues behind it`;
-    return this.#pauseStopped('deciding', { offset: from, reason, error: detail }, words, reason);
+    return pauseStopped('deciding', { offset: from, reason, error: detail }, words, reason);
   }
 
   /** Shown until something is applied, or another claim begins. */
-  #pauseStopped(
+  function pauseStopped(
     name: 'deciding' | 'replaying',
     facts: object,
     why: string,
     reason?: UnreadableReason,
   ): State {
-    const { permits, report, logger, clock } = this.#options;
     permits.noteLag(null);
     report.stopped(true, reason);
-    if (this.#stops.failed(clock.now()) !== null) logger.fatal(facts, `partition stopped: ${why}`);
+    if (stops.failed(clock.now()) !== null) logger.fatal(facts, `partition stopped: ${why}`);
     return { name, ms: STOPPED_MS };
   }
 
-  #noteContinues(): void {
-    this.#stops.end();
-    this.#options.report.stopped(false);
+  function noteContinues(): void {
+    stops.end();
+    report.stopped(false);
   }
 
-  async #withSession<R>(work: () => Promise<R>): Promise<R> {
-    const leave = await this.#session.acquire();
+  async function withSession<R>(work: () => Promise<R>): Promise<R> {
+    const leave = await session.acquire();
     return work().finally(leave);
   }
 
-  #noteLag(messages: number): void {
-    if (this.#isOver) return;
-    this.#options.permits.noteLag(messages);
-    this.#options.report.lag(messages);
-    this.#options.report.progress();
+  function noteLag(messages: number): void {
+    if (isOver()) return;
+    permits.noteLag(messages);
+    report.lag(messages);
+    report.progress();
   }
 
-  get #isOver(): boolean {
-    return this.#over.signal.aborted;
-  }
+  /** Resolves when its work has ended. */
+  const ended = run();
+  return {
+    ended,
 
-  #sleep(milliseconds: number): Promise<void> {
-    return this.#options.clock.sleep(milliseconds, this.#over.signal);
-  }
+    get position(): number | null {
+      return position();
+    },
+
+    /** Ends it after the current transaction: the partition is another's, or nobody's. */
+    revoke(): void {
+      over.abort();
+      if ('feed' in present) present.feed.close();
+      present = { name: 'stopped' };
+      permits.noteLag(null);
+      report.end();
+    },
+
+    /**
+     * Runs work in the claim's session between two slices; `null` if the partition is not ours, or
+     * not claimed yet.
+     */
+    runBetweenSlices: <R>(work: (claim: Claim) => Promise<R>): Promise<R | null> =>
+      withSession(async () => (claim === null || isOver() ? null : work(claim))),
+
+    /** Shows the lag by the bounds of the log, also while nothing is read. */
+    noteBounds(bounds: FullBounds): void {
+      report.bounds(bounds);
+      if (claim !== null) report.lag(Math.max(0, bounds.end - claim.position));
+    },
+  };
 }

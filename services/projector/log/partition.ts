@@ -15,7 +15,7 @@ import { systemClock } from '#shared/waiting.ts';
 import type { ProjectorMetrics } from '../metrics.ts';
 import type { Parts } from '../parts.ts';
 import type { CommitSlice, LoopOptions, PartitionLog, PartitionReport, Prepare } from './edges.ts';
-import { PartitionLoop } from './loop.ts';
+import { type PartitionLoop, startLoop } from './loop.ts';
 import type { Permits } from './scheduler.ts';
 
 /** A topic that is applied into a database. */
@@ -66,7 +66,7 @@ export function loopFactory(
   const commit = counted((claim, slice) => target.apply(claim, slice, limits));
   const giveUp = counted((claim, slice) => giveUpSlice(claim, slice, db));
   return (partition) =>
-    new PartitionLoop({
+    startLoop({
       ...target,
       ...shared,
       partition,

@@ -6,7 +6,7 @@
  * the others until the flip.
  */
 import { DEFAULT_SHARE, type KnownGeneration } from '#shared/read-models/generation.ts';
-import { type Clock, Semaphore, systemClock } from '#shared/waiting.ts';
+import { Semaphore, systemClock } from '#shared/waiting.ts';
 
 /** How long after its last slice a generation that answers counts as busy. */
 const BUSY_MS = 1_000;
@@ -53,102 +53,94 @@ interface Partition {
   wasBehind: boolean;
 }
 
-export class Scheduler {
-  readonly #partitions = new Set<Partition>();
-  /** More waiting messages than this are a backlog. */
-  readonly #backlog: number;
-  readonly #maxParallel: number;
-  readonly #clock: Clock;
-  #lastAnswering = -Infinity;
-  #lastFresh = -Infinity;
-  readonly #filling = new Semaphore(1);
-  #restUntil = 0;
+export type Scheduler = ReturnType<typeof createScheduler>;
 
-  constructor(backlog: number, maxParallel: number, clock = systemClock) {
-    this.#backlog = backlog;
-    this.#maxParallel = maxParallel;
-    this.#clock = clock;
+/** @param backlog more waiting messages than this are one. */
+export function createScheduler(backlog: number, maxParallel: number, clock = systemClock) {
+  const partitions = new Set<Partition>();
+  let lastAnswering = -Infinity;
+  let lastFresh = -Infinity;
+  const filling = new Semaphore(1);
+  let restUntil = 0;
+
+  const isBusy = (now: number) => now - lastAnswering < BUSY_MS;
+
+  function hasBacklog(isCounted: (generation: Scheduled) => boolean): boolean {
+    const counted = partitions.values().filter(({ generation }) => isCounted(generation));
+    return counted.reduce((sum, { lag }) => sum + lag, 0) > backlog;
   }
 
-  /** @returns a function that makes the permits of one more partition of a generation. */
-  permits(generation: Scheduled): () => Permits {
-    const parallel = new Semaphore(this.#maxParallel);
-    return () => {
-      const partition: Partition = { generation, lag: 0, wasBehind: false };
-      const next = (stopped: AbortSignal) =>
-        generation.state === 'building'
-          ? this.#nextFilling(stopped, generation)
-          : this.#nextAnswering(partition);
-      return {
-        next: async (stopped) => {
-          const leave = await parallel.acquire();
-          const { events, end } = await next(stopped);
-          return { events, end: () => (end(), leave()) };
-        },
-        noteLag: (lag) => {
-          partition.lag = lag ?? 0;
-          if (lag === null) this.#partitions.delete(partition);
-          else this.#partitions.add(partition);
-        },
-      };
-    };
-  }
-
-  #nextAnswering(partition: Partition): Permit {
-    const now = this.#clock.now();
-    this.#lastAnswering = now;
-    const isBehind = partition.lag > this.#backlog;
+  function nextAnswering(partition: Partition): Permit {
+    const now = clock.now();
+    lastAnswering = now;
+    const isBehind = partition.lag > backlog;
     // The last slice of a backlog is not fresh.
     const isFresh = !isBehind && !partition.wasBehind;
     partition.wasBehind = isBehind;
     return {
-      events: isBehind && now - this.#lastFresh < FRESH_MS ? SHORT_SLICE_EVENTS : Infinity,
+      events: isBehind && now - lastFresh < FRESH_MS ? SHORT_SLICE_EVENTS : Infinity,
       end: () => {
-        this.#lastAnswering = this.#clock.now();
-        if (isFresh) this.#lastFresh = this.#lastAnswering;
+        lastAnswering = clock.now();
+        if (isFresh) lastFresh = lastAnswering;
       },
     };
-  }
-
-  #nextFilling(stopped: AbortSignal, generation: Scheduled): Permit | Promise<Permit> {
-    const isFilled = this.#lagOf((one) => one === generation) <= this.#backlog;
-    return isFilled
-      ? { events: Infinity, end: () => undefined }
-      : this.backgroundPermit(stopped, generation);
   }
 
   /**
    * For work in the background, behind everything else.
    * @param filled the generation that rests after it, if any.
    */
-  async backgroundPermit(stopped: AbortSignal, filled: Scheduled | null = null): Promise<Permit> {
-    const leave = await this.#filling.acquire();
-    const backlog = () => this.#lagOf(({ state }) => state !== 'building');
-    const latest = this.#clock.now() + MAX_WAIT_MS;
+  async function backgroundPermit(
+    stopped: AbortSignal,
+    filled: Scheduled | null = null,
+  ): Promise<Permit> {
+    const leave = await filling.acquire();
+    const latest = clock.now() + MAX_WAIT_MS;
     while (!stopped.aborted) {
-      const now = this.#clock.now();
-      const rests = filled !== null && now < this.#restUntil && this.#isBusy(now);
-      if (!rests && (now > latest || backlog() <= this.#backlog)) break;
-      await this.#clock.sleep(STEP_MS, stopped);
+      const now = clock.now();
+      const rests = filled !== null && now < restUntil && isBusy(now);
+      if (!rests && (now > latest || !hasBacklog(({ state }) => state !== 'building'))) break;
+      await clock.sleep(STEP_MS, stopped);
     }
-    const began = this.#clock.now();
+    const began = clock.now();
     return {
-      events: this.#isBusy(began) ? SHORT_SLICE_EVENTS : Infinity,
+      events: isBusy(began) ? SHORT_SLICE_EVENTS : Infinity,
       end: () => {
-        const now = this.#clock.now();
+        const now = clock.now();
         const share = filled?.share ?? DEFAULT_SHARE;
-        if (filled !== null) this.#restUntil = now + ((now - began) * (100 - share)) / share;
+        if (filled !== null) restUntil = now + ((now - began) * (100 - share)) / share;
         leave();
       },
     };
   }
 
-  #isBusy(now: number): boolean {
-    return now - this.#lastAnswering < BUSY_MS;
-  }
+  return {
+    backgroundPermit,
 
-  #lagOf(isCounted: (generation: Scheduled) => boolean): number {
-    const counted = this.#partitions.values().filter(({ generation }) => isCounted(generation));
-    return counted.reduce((sum, { lag }) => sum + lag, 0);
-  }
+    /** @returns a function that makes the permits of one more partition of a generation. */
+    permits(generation: Scheduled): () => Permits {
+      const parallel = new Semaphore(maxParallel);
+      return () => {
+        const partition: Partition = { generation, lag: 0, wasBehind: false };
+        const next = (stopped: AbortSignal) => {
+          if (generation.state !== 'building') return nextAnswering(partition);
+          return hasBacklog((one) => one === generation)
+            ? backgroundPermit(stopped, generation)
+            : { events: Infinity, end: () => undefined };
+        };
+        return {
+          next: async (stopped) => {
+            const leave = await parallel.acquire();
+            const { events, end } = await next(stopped);
+            return { events, end: () => (end(), leave()) };
+          },
+          noteLag: (lag) => {
+            partition.lag = lag ?? 0;
+            if (lag === null) partitions.delete(partition);
+            else partitions.add(partition);
+          },
+        };
+      };
+    },
+  };
 }

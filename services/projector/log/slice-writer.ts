@@ -38,89 +38,78 @@ const MAX_ATTEMPTS = 3;
  */
 const FIRST_SLICE_EVENTS = 20;
 
-export class SliceWriter {
-  readonly #options: SliceWriterOptions;
-  readonly #failing = new FailureTracker();
+export function createSliceWriter({ limits, store, report, clock, logger }: SliceWriterOptions) {
+  const failing = new FailureTracker();
   /** Failures in a row after which MongoDB answered: no outage. */
-  #answered = 0;
-  #events: number;
+  let answered = 0;
+  let mostEvents = Math.min(FIRST_SLICE_EVENTS, limits.events);
   /**
    * The message that was last a slice by itself. `attempts` counts failures that can be its fault.
    */
-  #single = { offset: -1, failures: 0, attempts: 0 };
-
-  constructor(options: SliceWriterOptions) {
-    this.#options = options;
-    this.#events = Math.min(FIRST_SLICE_EVENTS, options.limits.events);
-  }
-
-  limits(events: number): SliceLimits {
-    return { ...this.#options.limits, events: Math.min(this.#events, events) };
-  }
-
-  /**
-   * Writes one slice. After a failure the next one is half as long: a transaction can be too large.
-   */
-  async write(claim: Claim, slice: Slice): Promise<'written' | Failed> {
-    const { limits, store, report, clock, logger } = this.#options;
-    const began = clock.now();
-    try {
-      if (await this.#shouldGiveUp(slice)) await store.giveUp(claim, slice);
-      else await store.commit(claim, slice);
-      report.transaction(clock.now() - began, null);
-      this.#events = Math.min(this.#events * 2, limits.events);
-      if (this.#failing.end()) report.failing(0);
-      this.#answered = 0;
-      return 'written';
-    } catch (error) {
-      const unavailable = isUnavailable(error);
-      const kind = unavailable ? 'unavailable' : 'unexpected';
-      report.transaction(clock.now() - began, isFenced(error) ? 'fenced' : kind);
-      if (isFenced(error)) {
-        logger.info({ position: claim.position }, 'fenced: another consumer has the partition');
-        return 'failed';
-      }
-      const { length } = slice.messages;
-      const failures = this.#failing.failed(clock.now());
-      if (failures !== null) {
-        const facts = {
-          offset: claim.position,
-          events: length,
-          ...failures,
-          error: describeError(error),
-        };
-        logger[unavailable ? 'warn' : 'error'](facts, 'transaction failed and is tried again');
-      }
-      this.#single.failures += 1;
-      this.#events = Math.max(1, Math.floor(length / 2));
-      if (canBeFaultOfMessage(error)) {
-        this.#single.attempts += 1;
-        if (length === 1 && this.#single.attempts >= MAX_ATTEMPTS) return 'suspect';
-      }
-      return isWriteConflict(error) ? 'conflict' : 'failed';
-    }
-  }
+  let single = { offset: -1, failures: 0, attempts: 0 };
 
   /**
    * Whether the slice is a single message that failed too often, or that failed and that an
    * operator decided to skip.
    */
-  async #shouldGiveUp({ messages: [message, ...others] }: Slice): Promise<boolean> {
+  async function shouldGiveUp({ messages: [message, ...others] }: Slice): Promise<boolean> {
     const offset = message === undefined || others.length > 0 ? -1 : Number(message.offset);
-    if (this.#single.offset !== offset) this.#single = { offset, failures: 0, attempts: 0 };
-    if (message === undefined || offset === -1 || this.#single.failures === 0) return false;
-    const { store } = this.#options;
-    if (store.givesUp && this.#single.attempts > MAX_ATTEMPTS) return true;
+    if (single.offset !== offset) single = { offset, failures: 0, attempts: 0 };
+    if (message === undefined || offset === -1 || single.failures === 0) return false;
+    if (store.givesUp && single.attempts > MAX_ATTEMPTS) return true;
     const { digest } = identityOf(message);
     return (await store.skippedTo({ from: offset, digest })) !== null;
   }
 
-  /** Called when the checkpoint is claimed again: the database has answered. */
-  noteAnswered(): void {
-    if (!this.#failing.isFailing) return;
-    this.#answered += 1;
-    this.#options.report.failing(this.#answered);
-  }
+  return {
+    limits: (events: number): SliceLimits => ({ ...limits, events: Math.min(mostEvents, events) }),
+
+    /**
+     * Writes one slice. After a failure the next one is half as long: a transaction can be too
+     * large.
+     */
+    async write(claim: Claim, slice: Slice): Promise<'written' | Failed> {
+      const began = clock.now();
+      try {
+        if (await shouldGiveUp(slice)) await store.giveUp(claim, slice);
+        else await store.commit(claim, slice);
+        report.transaction(clock.now() - began, null);
+        mostEvents = Math.min(mostEvents * 2, limits.events);
+        if (failing.end()) report.failing(0);
+        answered = 0;
+        return 'written';
+      } catch (error) {
+        const unavailable = isUnavailable(error);
+        const kind = unavailable ? 'unavailable' : 'unexpected';
+        report.transaction(clock.now() - began, isFenced(error) ? 'fenced' : kind);
+        const { position: offset } = claim;
+        if (isFenced(error)) {
+          logger.info({ position: offset }, 'fenced: another consumer has the partition');
+          return 'failed';
+        }
+        const { length: events } = slice.messages;
+        const failures = failing.failed(clock.now());
+        if (failures !== null) {
+          const facts = { offset, events, ...failures, error: describeError(error) };
+          logger[unavailable ? 'warn' : 'error'](facts, 'transaction failed and is tried again');
+        }
+        single.failures += 1;
+        mostEvents = Math.max(1, Math.floor(events / 2));
+        if (canBeFaultOfMessage(error)) {
+          single.attempts += 1;
+          if (events === 1 && single.attempts >= MAX_ATTEMPTS) return 'suspect';
+        }
+        return isWriteConflict(error) ? 'conflict' : 'failed';
+      }
+    },
+
+    /** Called when the checkpoint is claimed again: the database has answered. */
+    noteAnswered(): void {
+      if (!failing.isFailing) return;
+      answered += 1;
+      report.failing(answered);
+    },
+  };
 }
 
 export function isFenced(error: unknown): boolean {

@@ -7,7 +7,7 @@ import { isDeepStrictEqual } from 'node:util';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import fc from 'fast-check';
-import { DecodingBudget, Unpacking } from '#shared/kafka/unpacking.ts';
+import { createUnpacking, DecodingBudget } from '#shared/kafka/unpacking.ts';
 import { decodeRecordSet } from '#shared/kafka/record-set.ts';
 import { javaWith } from '#test/java-packages.ts';
 import { randomBatch } from './random-batches.ts';
@@ -115,7 +115,7 @@ async function readOurselves(batch: Buffer): Promise<Read> {
   const { messages } = await decodeRecordSet(
     batch,
     { ...fetched, mostBytes: Infinity },
-    { unpacking: new Unpacking(), budget: new DecodingBudget(UNBOUNDED) },
+    { unpacking: createUnpacking(), budget: new DecodingBudget(UNBOUNDED) },
   );
   const unreadable = messages.map(({ unreadable }) => unreadable).find((one) => one !== undefined);
   if (unreadable !== undefined) return { error: `${unreadable.reason}: ${unreadable.detail}` };

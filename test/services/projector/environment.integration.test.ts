@@ -1,7 +1,7 @@
 import { MongoWriteConcernError } from 'mongodb';
 import { pino } from 'pino';
 import { beforeAll, expect, it } from 'vitest';
-import { Supervisor, type SupervisorOptions } from '#projector/environment.ts';
+import { createSupervisor, type SupervisorOptions } from '#projector/environment.ts';
 import { createMetrics } from '#projector/metrics.ts';
 import { StoreDataError, unavailable } from '#shared/errors.ts';
 import { createFirstGeneration, PROJECTION_VERSION } from '#shared/read-models/generation.ts';
@@ -47,7 +47,7 @@ it('an environment starts during an election of MongoDB, and follows the log aft
     const writeConcernError = { code: 11_602, errmsg: 'operation was interrupted' };
     if (attempts === 1) throw new MongoWriteConcernError({ ok: 1, writeConcernError });
   };
-  const supervisor = new Supervisor({ ...options, prepare }, common);
+  const supervisor = createSupervisor({ ...options, prepare }, common);
   try {
     await supervisor.start();
     await eventually('it follows', () => begun.length === 1);
@@ -75,8 +75,8 @@ it('a projector stops only the environment with a configuration error that shows
     (await options.metrics.environmentStopped.get()).values.some(
       ({ labels, value }) => labels.environment === mistaken && value === 1,
     );
-  const supervisors = [common, mistaken].map(
-    (environment) => new Supervisor({ ...options, prepare }, environment),
+  const supervisors = [common, mistaken].map((environment) =>
+    createSupervisor({ ...options, prepare }, environment),
   );
   try {
     for (const one of supervisors) await one.start();

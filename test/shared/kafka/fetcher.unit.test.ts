@@ -4,8 +4,8 @@ import { unavailable } from '#shared/errors.ts';
 import {
   type Answer,
   type Brokers,
+  createFetcher,
   type Fetched,
-  Fetcher,
   type FetchRequest,
 } from '#shared/kafka/fetcher.ts';
 import { systemClock } from '#shared/waiting.ts';
@@ -30,10 +30,10 @@ function fetching(
       return fetch(request, broker);
     },
   };
-  const fetcher = new Fetcher({
+  const fetcher = createFetcher({
     brokers,
     clock: systemClock,
-    waits: (partitions, why) => waits.push(`${partitions.join()}: ${why}`),
+    waits: (partition, why) => waits.push(`${partition}: ${why}`),
   });
   const read = (partition: number, from = 0, atEnd = false, signal = closing.signal) =>
     fetcher.read(partition, { from, bytes: 1, atEnd }, signal);

@@ -4,7 +4,7 @@ import fc from 'fast-check';
 import { compressSync } from 'snappy';
 import { describe, expect, it } from 'vitest';
 import { valueBytesOf } from '#shared/kafka/message.ts';
-import { DecodingBudget, Unpacking } from '#shared/kafka/unpacking.ts';
+import { createUnpacking, DecodingBudget } from '#shared/kafka/unpacking.ts';
 import { decodeRecordSet, type Fetched } from '#shared/kafka/record-set.ts';
 import { pack } from '#test/codecs.ts';
 import { times } from '#test/times.ts';
@@ -34,7 +34,7 @@ const fetched = (options: Partial<Fetched> = {}): Fetched => ({
 });
 const texts = (...words: string[]) => words.map((word) => Buffer.from(word));
 const read = (set: Buffer, options: Partial<Fetched> = {}) => {
-  const decoding = { unpacking: new Unpacking(), budget: new DecodingBudget(UNBOUNDED) };
+  const decoding = { unpacking: createUnpacking(), budget: new DecodingBudget(UNBOUNDED) };
   return decodeRecordSet(set, fetched(options), decoding);
 };
 const decode = async (set: Buffer, options: Partial<Fetched> = {}) =>
@@ -232,8 +232,8 @@ describe('transactions', () => {
     ...transactions: (readonly [producerId: number, firstOffset: number, end?: number])[]
   ) => ({
     abortedTransactions: transactions.map(([producerId, firstOffset]) => ({
-      producerId: String(producerId),
-      firstOffset: String(firstOffset),
+      producerId: BigInt(producerId),
+      firstOffset,
     })),
   });
 
@@ -309,7 +309,7 @@ describe('the decompressed size of a batch', () => {
     const records = Buffer.alloc(7 * count, Buffer.from([12, 0, 0, 0, 1, 1, 0]));
     const codec = { number: 4, pack: () => zlib.zstdCompressSync(records) };
     const set = encodeBatch({ baseOffset: 7, count, lastOffsetDelta: count - 1, codec });
-    const unpacking = new Unpacking();
+    const unpacking = createUnpacking();
     let turns = 0;
     const counting = setInterval(() => (turns += 1));
     const read = async (fetchOffset: number) => {

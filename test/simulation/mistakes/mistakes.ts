@@ -172,48 +172,48 @@ const BY_FILE: Record<string, readonly Planted[]> = {
   'services/projector/log/continuity.ts': [
     {
       mistake: 'another log is not noticed',
-      replace: 'if (found === undefined || !isSameMessage(last, found)) {',
+      replace: 'if (found === undefined || !isSameMessage(shown, found)) {',
       by: 'if (found === undefined) {',
     },
     {
       mistake: 'what comes at the end of the log is taken without a proof',
-      replace: "if (this.#read !== 'prove') {",
-      by: "if (this.#read === 'wait') return this.#take(messages.filter(isRead), answer);\n    if (this.#read !== 'prove') {",
+      replace: "if (reading !== 'prove') {",
+      by: "if (reading === 'wait') return take(messages.filter(isRead), answer);\n    if (reading !== 'prove') {",
     },
     {
       mistake: 'a fetch that does not show the last message is taken',
-      replace: 'if (found === undefined || !isSameMessage(last, found)) {',
-      by: `if (found === undefined) return this.#take(messages.filter(isRead), answer);
-    if (!isSameMessage(last, found)) {`,
+      replace: 'if (found === undefined || !isSameMessage(shown, found)) {',
+      by: `if (found === undefined) return take(messages.filter(isRead), answer);
+    if (!isSameMessage(shown, found)) {`,
     },
     {
       mistake: 'messages that were applied are taken again',
-      replace: 'return this.#take(messages.slice(at + 1).filter(isRead), answer);',
-      by: 'return this.#take(messages.slice(at), answer);',
+      replace: 'return take(messages.slice(at + 1).filter(isRead), answer);',
+      by: 'return take(messages.slice(at), answer);',
     },
     {
       mistake: 'the position behind a gap is one too low',
-      replace: 'this.#next = next;\n    this.#ahead = null;',
-      by: 'this.#next = next - 1;\n    this.#ahead = null;',
+      replace: 'next = behind;',
+      by: 'next = behind - 1;',
     },
     {
       mistake: 'the position behind a gap is one too high',
-      replace: "return { kind: 'take', taken: { messages, after, next, logEnd: end } };",
-      by: "return { kind: 'take', taken: { messages, after, next: next + 1, logEnd: end } };",
+      replace: "return { kind: 'take', taken: { messages, after, next: behind, logEnd: end } };",
+      by: "return { kind: 'take', taken: { messages, after, next: behind + 1, logEnd: end } };",
     },
   ],
   'shared/kafka/fetcher.ts': [
     {
       mistake: 'a late answer is taken for what is wanted now',
-      replace: 'if (want === undefined || !this.#wants.has(want)) continue;',
-      by: `for (const other of this.#wants) if (other.partition === one.partition) await this.#settle(other, one);
-        if (want === undefined || !this.#wants.has(want)) continue;`,
+      replace: 'if (want === undefined || !wants.has(want)) continue;',
+      by: `for (const other of wants) if (other.partition === one.partition) await settle(other, one);
+        if (want === undefined || !wants.has(want)) continue;`,
     },
   ],
   'services/projector/log/assignment.ts': [
     {
       mistake: 'a piece of an erasure is not fenced',
-      replace: 'await holdCheckpoint(claim, this.#clock);',
+      replace: 'await holdCheckpoint(claim, clock);',
       by: 'await Promise.resolve(holdCheckpoint);',
     },
   ],
@@ -250,8 +250,8 @@ const BY_FILE: Record<string, readonly Planted[]> = {
     },
     {
       mistake: 'a partition that is fenced never claims again',
-      replace: 'if (!this.#isOver) await this.#claimCheckpoint(null);',
-      by: 'if (!this.#isOver) await this.#claimCheckpoint(this.#claim);',
+      replace: 'if (!isOver()) await claimCheckpoint(null);',
+      by: 'if (!isOver()) await claimCheckpoint(claim);',
     },
   ],
   'services/query/feed/cursor.ts': [

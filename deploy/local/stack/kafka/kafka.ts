@@ -26,7 +26,7 @@ export const kafkaPart: PartDefinition = {
   imageVariable: 'KAFKA_IMAGE',
   portCount: 2,
   clusterSize: 3,
-  locateProgram: (context) => locateBroker(context),
+  locateProgram: locateBroker,
   checkAddress: (address) =>
     ask(address.split(','), async (admin) => void (await admin.listTopics())),
 
@@ -44,7 +44,6 @@ export const kafkaPart: PartDefinition = {
         KAFKA_HEAP_OPTS: '-Xmx512m',
         KAFKA_JVM_PERFORMANCE_OPTS: JVM_OPTIONS.join(' '),
       },
-      command: [],
       dataPath: CONTAINER_DATA,
     };
   },

@@ -34,7 +34,6 @@ export const mongodbPart: PartDefinition = {
   },
 
   planContainer: ([port = 0]) => ({
-    environment: {},
     command: ['mongod', '--bind_ip_all', ...mongodArguments(port)],
     dataPath: '/data/db',
   }),
@@ -77,12 +76,12 @@ const MONGOD = {
 export async function locateMongod(context: StartContext): Promise<LocatedProgram> {
   const file = await locateServer(import.meta.dirname, MONGOD, context);
   return {
-    prepare(folder, [port = 0], _logFile, member) {
+    async prepare(folder, [port = 0], _logFile, member) {
       const data = join(folder, 'data');
       mkdirSync(data, { recursive: true });
-      const own = mongodArguments(port, member === undefined ? 1 : MEMBERS_CACHE_GB);
+      const own = mongodArguments(port, member && MEMBERS_CACHE_GB);
       const args = ['--bind_ip', '127.0.0.1', '--nounixsocket', '--dbpath', data, ...own];
-      return Promise.resolve({ file, args, env: context.env });
+      return { file, args, env: context.env };
     },
   };
 }

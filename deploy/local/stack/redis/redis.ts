@@ -25,13 +25,14 @@ export const redisPart: PartDefinition = {
     const read = readRedisAddress(address);
     if (read === null) throw new Error('it is not an address of Redis');
     // One node that answers is enough.
-    await Promise.any(read.nodes.map((node) => ping(read.urlOf(node)))).catch((error: unknown) => {
-      throw error instanceof AggregateError ? error.errors[0] : error;
-    });
+    await Promise.any(read.nodes.map((node) => ping(read.urlOf(node)))).catch(
+      ({ errors: [first] }: AggregateError) => {
+        throw first;
+      },
+    );
   },
 
   planContainer: ([port = 0], keepData) => ({
-    environment: {},
     command: [
       ...`redis-server --bind 0.0.0.0 --protected-mode no --dir ${CONTAINER_DATA}`.split(' '),
       ...redisArguments(port, keepData),
@@ -85,7 +86,7 @@ const REDIS_SERVER = {
 export async function locateRedis(context: StartContext): Promise<LocatedProgram> {
   const file = await locateServer(import.meta.dirname, REDIS_SERVER, context);
   return {
-    prepare(folder, [port = 0], _logFile, member) {
+    async prepare(folder, [port = 0], _logFile, member) {
       const args = [
         '--bind',
         '127.0.0.1',
@@ -94,7 +95,7 @@ export async function locateRedis(context: StartContext): Promise<LocatedProgram
         ...redisArguments(port, context.keepData),
       ];
       if (member !== undefined) args.push(...CLUSTER_SETTINGS);
-      return Promise.resolve({ file, args, env: context.env });
+      return { file, args, env: context.env };
     },
   };
 }

@@ -1,10 +1,10 @@
 // The server sources that this machine has, so that the stack's tests require neither a Docker
 // engine nor Maven.
-import { findEngine, imageOf, missingImage } from '#local/stack/container.ts';
+import { ensureImage, findEngine, imageOf } from '#local/stack/container.ts';
 import { requirePlatform } from '#local/stack/fetch.ts';
 import { kafkaPart } from '#local/stack/kafka/kafka.ts';
 import { mongodbPart } from '#local/stack/mongodb/mongodb.ts';
-import type { ImageVariable } from '#local/stack/part.ts';
+import { type ImageVariable, StackError } from '#local/stack/part.ts';
 import { findOnPath } from '#local/stack/program.ts';
 import { redisPart } from '#local/stack/redis/redis.ts';
 
@@ -36,12 +36,13 @@ function missingProgram(): string | undefined {
 export async function missingContainer(
   images: readonly ImageVariable[],
 ): Promise<string | undefined> {
-  const answer = await findEngine();
-  if ('absent' in answer) return answer.absent;
-  for (const variable of images) {
-    const image = imageOf(variable, process.env);
-    const missing = await missingImage(answer.engine, image, () => undefined);
-    if (missing !== undefined) return missing;
+  try {
+    const engine = await findEngine();
+    for (const variable of images)
+      await ensureImage(engine, imageOf(variable, process.env), () => undefined);
+    return undefined;
+  } catch (error) {
+    if (!(error instanceof StackError)) throw error;
+    return error.message;
   }
-  return undefined;
 }

@@ -7,7 +7,7 @@ import {
   type UnreadableReason,
 } from '#shared/kafka/message.ts';
 import { identityOf } from '#shared/projection/slice/checkpoint.ts';
-import { Continuity, type Verdict } from '#projector/log/continuity.ts';
+import { createContinuity, type Verdict } from '#projector/log/continuity.ts';
 import { kafkaMessage } from '#test/events.ts';
 import { encodeBatch } from '#test/record-batches.ts';
 
@@ -20,7 +20,7 @@ const answer = (end: number, ...messages: LogMessage[]): Answer => ({
   isOutside: false,
 });
 const shown = (...messages: LogMessage[]) => answer(100, ...messages);
-const after = (offset: number) => new Continuity(identityOf(message(offset)), offset + 1, BYTES);
+const after = (offset: number) => createContinuity(identityOf(message(offset)), offset + 1, BYTES);
 const takenOf = (verdict: Verdict) =>
   verdict.kind === 'take' ? verdict.taken.messages.map(({ offset }) => offset) : verdict.kind;
 
@@ -68,7 +68,7 @@ describe('continuity', () => {
   });
 
   it('waits in a log without messages', () => {
-    const continuity = new Continuity(null, 0, BYTES);
+    const continuity = createContinuity(null, 0, BYTES);
     continuity.noteBounds({ start: 0, end: 0 });
     // There is nothing to prove: only its bounds say more.
     expect([continuity.wanted.atEnd, continuity.canProve]).toEqual([true, false]);
@@ -105,7 +105,7 @@ describe('continuity', () => {
     });
 
     it('continues behind a damaged one that was skipped, which ends each answer with the last message', () => {
-      const continuity = new Continuity(identityOf(message(4)), 7, BYTES);
+      const continuity = createContinuity(identityOf(message(4)), 7, BYTES);
       expect(continuity.judge(shown(message(4), placeholder(5, 6))).kind).toBe('undecided');
       expect(continuity.wanted.from).toBe(7);
       expect(continuity.judge(shown(message(7))).kind).toBe('undecided');
@@ -118,7 +118,7 @@ describe('continuity', () => {
         '8',
       ]);
       expect(continuity.last?.offset).toBe(8);
-      const reloaded = () => new Continuity(continuity.last, 9, BYTES);
+      const reloaded = () => createContinuity(continuity.last, 9, BYTES);
       expect(takenOf(reloaded().judge(shown(placeholder(5, 8, 'malformed'), message(9))))).toEqual([
         '9',
       ]);

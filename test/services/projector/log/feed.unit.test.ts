@@ -2,8 +2,8 @@
 import { expect, it } from 'vitest';
 import type { Answer } from '#shared/kafka/fetcher.ts';
 import { systemClock } from '#shared/waiting.ts';
-import { Continuity } from '#projector/log/continuity.ts';
-import { Feed } from '#projector/log/feed.ts';
+import { createContinuity } from '#projector/log/continuity.ts';
+import { createFeed } from '#projector/log/feed.ts';
 import { kafkaMessage } from '#test/events.ts';
 
 const LOG_ENDS = 100;
@@ -26,7 +26,7 @@ function feeding() {
   };
   const prepare = ({ length }: readonly unknown[]) => prepared.push(length);
   return {
-    feed: new Feed(log, new Continuity(null, 0, 1_000), systemClock, prepare),
+    feed: createFeed(log, createContinuity(null, 0, 1_000), systemClock, prepare),
     reads,
     prepared,
   };

@@ -6,7 +6,7 @@ import type { KafkaMessage } from 'kafkajs';
 import type { ClientSession } from 'mongodb';
 import { pino } from 'pino';
 import { expect, it, onTestFinished } from 'vitest';
-import { PartitionLoop } from '#projector/log/loop.ts';
+import { startLoop } from '#projector/log/loop.ts';
 import { reportTo } from '#projector/log/partition.ts';
 import { createMetrics } from '#projector/metrics.ts';
 import type { Answer } from '#shared/kafka/fetcher.ts';
@@ -30,7 +30,7 @@ async function following(
   const answers: Answer[] = [];
   let come = () => undefined as void;
   const session = { endSession: () => Promise.resolve() } as unknown as ClientSession;
-  const partition = new PartitionLoop({
+  const partition = startLoop({
     topic: 't',
     partition: 0,
     limits: { events: 10, bytes: 1_000_000 },
@@ -73,13 +73,12 @@ async function following(
     prepare: () => undefined,
   });
   onTestFinished(() => partition.revoke());
-  const ended = partition.run();
   await eventually('it follows the log', () => lags.length > 0);
   const take = (answer: Answer) => {
     answers.push(answer);
     come();
   };
-  return { partition, take, ended, lags, metrics };
+  return { partition, take, lags, metrics };
 }
 
 /** An answer with ten new messages from an offset on, and the message before them. */
@@ -116,7 +115,7 @@ it('an idle or applying partition reports progress, a hanging or revoked one doe
   const sleep: Clock['sleep'] = (milliseconds, signal) =>
     systemClock.sleep(milliseconds / 100, signal);
   const clock = { ...systemClock, sleep };
-  const { partition, take, ended, metrics } = await following(() => gate.promise, undefined, clock);
+  const { partition, take, metrics } = await following(() => gate.promise, undefined, clock);
   const forget = () => metrics.progress.set({ topic: 't', partition: 0, generation: 'g1' }, 0);
   const isShown = async () => (await metrics.progress.get()).values[0]?.value !== 0;
   forget();
@@ -130,6 +129,6 @@ it('an idle or applying partition reports progress, a hanging or revoked one doe
   take(batch(10));
   partition.revoke();
   forget();
-  await ended;
+  await partition.ended;
   expect(await isShown()).toBe(false);
 });

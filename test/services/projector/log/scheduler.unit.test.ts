@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, it } from 'vitest';
-import { type Permits, Scheduler } from '#projector/log/scheduler.ts';
+import { createScheduler, type Permits, type Scheduler } from '#projector/log/scheduler.ts';
 
 const never = new AbortController().signal;
 const SLICE_MS = 30;
@@ -19,7 +19,7 @@ const clock = {
 beforeEach(() => {
   now = 0;
   onSleep = () => undefined;
-  scheduler = new Scheduler(100, 10, clock);
+  scheduler = createScheduler(100, 10, clock);
 });
 
 /** A partition of a live generation with a lag. */
@@ -148,7 +148,7 @@ describe('a partition with a backlog', () => {
   });
 
   it('waits while the maximum number of others of its generation write', async () => {
-    const permits = new Scheduler(100, 1, clock).permits({ state: 'live', share: null });
+    const permits = createScheduler(100, 1, clock).permits({ state: 'live', share: null });
     await expectOneAtATime(permits(), permits());
   });
 });

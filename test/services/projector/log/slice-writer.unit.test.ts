@@ -2,7 +2,7 @@ import { MongoServerError } from 'mongodb';
 import pino from 'pino';
 import { describe, expect, it } from 'vitest';
 import { reportTo } from '#projector/log/partition.ts';
-import { SliceWriter } from '#projector/log/slice-writer.ts';
+import { createSliceWriter } from '#projector/log/slice-writer.ts';
 import { createMetrics } from '#projector/metrics.ts';
 import type { Claim } from '#shared/projection/slice/checkpoint.ts';
 import { systemClock } from '#shared/waiting.ts';
@@ -61,7 +61,7 @@ describe('a message whose transaction fails again and again', () => {
   ])('%s', async (_what, { error, offsets = [5], store, outcomes, givenUp = [] }) => {
     const gone: string[] = [];
     const unused = () => Promise.reject(new Error('unused'));
-    const writer = new SliceWriter({
+    const writer = createSliceWriter({
       limits: { events: 100, bytes: 1_000_000 },
       clock: systemClock,
       logger: pino({ level: 'silent' }),
