@@ -3,7 +3,15 @@
  * with the store's id, and every filter names the store or a range of such `_id`s, so that no query
  * can cross stores and each is targeted on a sharded cluster (`sharding.ts`).
  */
-import type { Binary, ClientSession, Collection, Db, IndexDescription } from 'mongodb';
+import type {
+  AnyBulkWriteOperation,
+  Binary,
+  ClientSession,
+  Collection,
+  Db,
+  Document,
+  IndexDescription,
+} from 'mongodb';
 import { hasCode } from '../errors.ts';
 import type { EntityName } from '../events/entities.ts';
 import { idsBelow } from './rank-tree/keys.ts';
@@ -241,6 +249,15 @@ export function documentId(storeId: string, id: string): string {
 
 export function tombstoneId(entity: EntityName, storeId: string, id: string): string {
   return `${entity}/${storeId}/${id}`;
+}
+
+/** Writes with one command, in any order; nothing if there are no operations. */
+export async function writeAll<D extends Document>(
+  collection: Collection<D>,
+  operations: readonly AnyBulkWriteOperation<D>[],
+  session: ClientSession,
+): Promise<void> {
+  if (operations.length > 0) await collection.bulkWrite(operations, { session, ordered: false });
 }
 
 /** One of several values; one alone is found without an index scan. */

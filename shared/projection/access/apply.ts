@@ -3,13 +3,7 @@
  * store's own record is marked in the transaction of that record, and adopted from there (decision
  * 0041).
  */
-import {
-  type ClientSession,
-  type Db,
-  ObjectId,
-  type AnyBulkWriteOperation,
-  type Collection,
-} from 'mongodb';
+import { type ClientSession, type Collection, type Db, ObjectId } from 'mongodb';
 import {
   type AccessRecord,
   applyErasure,
@@ -41,6 +35,7 @@ import {
   type StoreDocument,
   tombstoneId,
   findTombstones,
+  writeAll,
 } from '../../read-models/collections.ts';
 import { inBatches, withTimeLimit } from '../../waiting.ts';
 import type { Slice } from '../slice/checkpoint.ts';
@@ -195,16 +190,14 @@ export async function markStoreRecords(
   session: ClientSession,
   records: ReadonlyMap<string, number>,
 ) {
-  if (records.size === 0) return;
-  const operations = [...records].map(
-    ([store_id, sequence]): AnyBulkWriteOperation<PendingRecord> => {
-      const _id = `${store_id}/${sequence}`;
-      return {
-        updateOne: { filter: { _id }, update: { $setOnInsert: { store_id } }, upsert: true },
-      };
+  const operations = [...records].map(([store_id, sequence]) => ({
+    updateOne: {
+      filter: { _id: `${store_id}/${sequence}` },
+      update: { $setOnInsert: { store_id } },
+      upsert: true,
     },
-  );
-  await pendingRecords(db).bulkWrite(operations, { session, ordered: false });
+  }));
+  await writeAll(pendingRecords(db), operations, session);
 }
 
 /** Stores whose status is adopted together. */

@@ -8,6 +8,7 @@ import {
   stampsIn,
   tombstoneId,
   tombstonesIn,
+  writeAll,
 } from '../../read-models/collections.ts';
 import { idsBelow } from '../../read-models/rank-tree/keys.ts';
 import { isAnybody, NOTHING_KEPT, toBareLetter } from './letter.ts';
@@ -46,7 +47,7 @@ async function replaceLetters(
   const operations = letters.map((letter) => ({
     replaceOne: { filter: { _id: letter._id }, replacement: letter, upsert: true },
   }));
-  await lettersIn(db).bulkWrite(operations, { session, ordered: false });
+  await writeAll(lettersIn(db), operations, session);
 }
 
 /**

@@ -16,6 +16,7 @@ import {
   tombstonesWith,
   stampsIn,
   tombstonesIn,
+  writeAll,
 } from '../../read-models/collections.ts';
 import type { Slice } from '../slice/checkpoint.ts';
 import { toDeadLetter } from '../dead-letters/letter.ts';
@@ -185,8 +186,7 @@ async function writeTombstones({
   );
   if (restored.length > 0)
     operations.push({ deleteMany: { filter: tombstonesWith(restored), hint: BY_ID } });
-  if (operations.length > 0)
-    await tombstonesIn(db).bulkWrite(operations, { session, ordered: false });
+  await writeAll(tombstonesIn(db), operations, session);
 }
 
 async function writeStamps(
@@ -219,7 +219,7 @@ async function writeStamps(
       updateOne: { filter: { _id }, update: { $inc, $set, $setOnInsert, ...$unset }, upsert: true },
     };
   });
-  await stampsIn(db).bulkWrite(operations, { session, ordered: false });
+  await writeAll(stampsIn(db), operations, session);
   return given;
 }
 

@@ -11,6 +11,7 @@ import {
   recordsOf,
   type Tombstone,
   TOMBSTONES,
+  writeAll,
 } from '../../read-models/collections.ts';
 import { NAMING_CUSTOMERS, withoutErased } from '../../read-models/erasures.ts';
 import { inBatches } from '../../waiting.ts';
@@ -71,12 +72,9 @@ export async function findDamagedPositions(
     )
     .toArray();
   const found: DamagedPosition[] = [];
-  for (const isShared of [true, false]) {
-    const values = damaged
-      .filter(({ isPosition }) => isPosition === isShared)
-      .map(({ _id }) => _id);
-    for await (const some of inBatches(values, TOGETHER)) {
-      const feed_position = { $in: some };
+  for (const [isShared, ofKind] of Map.groupBy(damaged, ({ isPosition }) => isPosition)) {
+    for await (const some of inBatches(ofKind, TOGETHER)) {
+      const feed_position = { $in: some.map(({ _id }) => _id) };
       for (const entity of ENTITY_NAMES) {
         for (const [collection, filter] of [
           [COLLECTIONS[entity], recordsOf(entity, storeId)],
@@ -119,16 +117,14 @@ export async function repairPositions(
     const documents = db.collection<Positioned>(collection);
     for await (const some of inBatches(ofCollection, TOGETHER)) {
       const json = await shownJson(db, session, storeId, some);
-      await documents.bulkWrite(
-        some.map(({ _id, entity }) => ({
-          updateOne: {
-            filter: { _id, store_id: storeId },
-            update: { $set: { ...json.get(_id), feed_position: takePosition(taken, entity) } },
-            hint: BY_ID,
-          },
-        })),
-        { session, ordered: false },
-      );
+      const operations = some.map(({ _id, entity }) => ({
+        updateOne: {
+          filter: { _id, store_id: storeId },
+          update: { $set: { ...json.get(_id), feed_position: takePosition(taken, entity) } },
+          hint: BY_ID,
+        },
+      }));
+      await writeAll(documents, operations, session);
     }
   }
 }
