@@ -82,6 +82,9 @@ export function contentWithout(
   return gone.every(isAnybody) ? NOTHING_KEPT : { ...NOTHING_KEPT, erased: true };
 }
 
+/** How the `_id`s of customers' tombstones begin. */
+const OF_CUSTOMERS = tombstoneId('customer', '', '').slice(0, -1);
+
 /** Which of some customers, or of anybody, are deleted. */
 async function findDeleted(
   db: Db,
@@ -89,10 +92,12 @@ async function findDeleted(
   customers: readonly string[],
 ): Promise<ReadonlySet<string>> {
   const exact = customers.filter((customer) => !isAnybody(customer));
-  const found = new Set(
-    (await findTombstones(db, exact.map(tombstoneIdOf), session)).map(({ _id }) => _id),
+  const tombstones = await findTombstones(
+    db,
+    exact.map((customer) => `${OF_CUSTOMERS}${customer}`),
+    session,
   );
-  const deleted = new Set(exact.filter((customer) => found.has(tombstoneIdOf(customer))));
+  const deleted = new Set(tombstones.map(({ _id }) => _id.slice(OF_CUSTOMERS.length)));
   for (const anybody of customers.filter(isAnybody)) {
     if (await hasDeletedCustomers(db, session, storeOf(anybody))) deleted.add(anybody);
   }
@@ -151,11 +156,6 @@ async function withPositions(db: Db, session: ClientSession, letters: readonly D
 
 function storeOf(customer: string): string {
   return customer.slice(0, customer.indexOf('/'));
-}
-
-function tombstoneIdOf(customer: string): string {
-  const [storeId = '', id = ''] = customer.split('/');
-  return tombstoneId('customer', storeId, id);
 }
 
 export async function takeCensus(
