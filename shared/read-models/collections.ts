@@ -293,10 +293,10 @@ export async function findTombstones(
   db: Db,
   ids: Iterable<string>,
   session?: ClientSession,
-): Promise<Pick<Tombstone, '_id' | 'sequence'>[]> {
+): Promise<Tombstone[]> {
   const wanted = [...ids];
   if (wanted.length === 0) return [];
-  const options = { projection: { sequence: 1 }, hint: BY_ID, batchSize: ONE_BATCH };
+  const options = { hint: BY_ID, batchSize: ONE_BATCH };
   return tombstonesIn(db)
     .find(tombstonesWith(wanted), session === undefined ? options : { ...options, session })
     .toArray();

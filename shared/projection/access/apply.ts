@@ -243,20 +243,14 @@ async function readRecords(db: Db, storeIds: readonly string[]) {
     .collection<StoreDocument>(COLLECTIONS.store)
     .find(documentsWith(ids), options)
     .toArray();
-  const present = new Map(found.map((record) => [record._id, record]));
-  const deleted = storeIds.filter((storeId) => !present.has(documentId(storeId, storeId)));
+  const present = new Set(found.map(({ store_id }) => store_id));
+  const deleted = storeIds.filter((storeId) => !present.has(storeId));
   const tombstones = await findTombstones(
     db,
     deleted.map((storeId) => tombstoneId('store', storeId, storeId)),
   );
-  const sequences = new Map(tombstones.map(({ _id, sequence }) => [_id, sequence]));
-  return storeIds.flatMap((storeId) => {
-    const record = present.get(documentId(storeId, storeId));
-    const sequence = record?.sequence ?? sequences.get(tombstoneId('store', storeId, storeId));
-    return sequence === undefined
-      ? []
-      : [{ storeId, sequence, status: record?.status ?? ('active' as const) }];
-  });
+  const gone = tombstones.map((tombstone) => ({ ...tombstone, status: 'active' as const }));
+  return [...found, ...gone].map(({ store_id: storeId, ...record }) => ({ storeId, ...record }));
 }
 
 function pendingRecords(db: Db): Collection<PendingRecord> {

@@ -88,7 +88,7 @@ export async function applyChanges(
     // Stamps name the slice that is its partition's next one.
     isNext: checkpoint !== undefined,
     plan: planned,
-    stored,
+    stamps: stored.stamps,
     epochs,
     trees,
     erasedAt: left.erasedAt,
@@ -129,7 +129,7 @@ interface Writing {
   isNext: boolean;
   plan: Plan;
   /** The stamps before. */
-  stored: Pick<Stored, 'stamps'>;
+  stamps: Stored['stamps'];
   epochs: Epochs;
   trees: TreeCache;
   /** When the stores were erased, for stamps that begin again. */
@@ -138,12 +138,12 @@ interface Writing {
 
 /** In few round trips. @returns the positions that it gives. */
 async function writePlan(writing: Writing): Promise<GivenPositions> {
-  const { db, session, plan, stored, trees } = writing;
+  const { db, session, plan, stamps, trees } = writing;
   // Every effective change moves a stamp.
   if (plan.stamps.size === 0) return new Map();
   await writeTombstones(writing);
   // Before the documents, which need no erasing, also if a customer is back.
-  const deleted = { customers: plan.erased, stamps: plan.stamps, before: stored.stamps };
+  const deleted = { customers: plan.erased, stamps: plan.stamps, before: stamps };
   await eraseCustomers(db, session, deleted, writing.slice.partition);
   for (const entity of Object.keys(COLLECTIONS) as EntityName[]) {
     await writeDocuments(writing, entity);
@@ -152,7 +152,7 @@ async function writePlan(writing: Writing): Promise<GivenPositions> {
     plan.replacements.delete(entity);
   }
   const layouts = await writeLayouts(db, session, plan.layouts);
-  const roots = await maintainTrees(db, session, plan.trees, stored.stamps, trees);
+  const roots = await maintainTrees(db, session, plan.trees, stamps, trees);
   const given = await writeStamps(writing, roots, layouts);
   await markStoreRecords(db, session, plan.storeRecords);
   return given;
@@ -190,7 +190,7 @@ async function writeTombstones({
 }
 
 async function writeStamps(
-  { db, session, slice, isNext, plan, stored, epochs, erasedAt }: Writing,
+  { db, session, slice, isNext, plan, stamps, epochs, erasedAt }: Writing,
   roots: readonly RootChange[],
   layouts: ReadonlyMap<string, string>,
 ): Promise<GivenPositions> {
@@ -201,7 +201,7 @@ async function writeStamps(
     const $inc = { ...counters, ...under('counts', counts), ...under('tombstones', tombstones) };
     // They follow the stamp as read in this transaction: another process that gives positions
     // meanwhile causes a write conflict.
-    const { fields: $set, given: taken } = epochs.fieldsAfter(_id, stored.stamps.get(_id), change);
+    const { fields: $set, given: taken } = epochs.fieldsAfter(_id, stamps.get(_id), change);
     given.set(_id, taken);
     if (isNext) Object.assign($set, { slice_partition: slice.partition, slice_end: slice.next });
     if (typeof offset === 'string') $set['timezone_offset'] = offset;
