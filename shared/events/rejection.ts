@@ -5,6 +5,7 @@
 import { type Static, type TSchema, Type } from 'typebox';
 import { Compile } from 'typebox/compile';
 import { Errors } from 'typebox/value';
+import { presentOf } from './fields.ts';
 
 export const REJECTION_MEANINGS = {
   too_large: 'the message has more than 1 MiB or more than 10,000 headers',
@@ -94,11 +95,8 @@ function isValid(schema: TSchema, value: unknown): boolean {
  * times as long as to check it. Missing fields come before all others.
  */
 function firstMistakes(schema: TSchema, value: unknown, instancePath: string): SchemaError[] {
-  if (Type.IsUnion(schema)) {
-    // The unions of event data are "this or null".
-    const [first] = schema.anyOf;
-    return first === undefined || value === null ? [] : firstMistakes(first, value, instancePath);
-  }
+  if (Type.IsUnion(schema))
+    return value === null ? [] : firstMistakes(presentOf(schema), value, instancePath);
   if (Type.IsArray(schema) && Array.isArray(value)) {
     const limit = 'maxItems' in schema ? Number(schema.maxItems) : Number.POSITIVE_INFINITY;
     if (value.length > limit)
