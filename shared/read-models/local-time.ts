@@ -16,15 +16,7 @@ const MINUTE = 60_000;
 const YEAR_0 = -62_167_219_200_000;
 const YEAR_9999_END = 253_402_300_799_000;
 
-/** Cached, since date-times of one record have one offset. */
-let last = { offset: EXACT, milliseconds: 0 };
-
 export function offsetMilliseconds(offset: string): number {
-  if (offset !== last.offset) last = { offset, milliseconds: readOffset(offset) };
-  return last.milliseconds;
-}
-
-function readOffset(offset: string): number {
   if (offset === EXACT) return 0;
   const sign = offset.startsWith('-') ? -1 : 1;
   return sign * (Number(offset.slice(1, 3)) * 60 + Number(offset.slice(4, 6))) * MINUTE;

@@ -202,7 +202,7 @@ export function computed(answer: answers.Schema, show: (told: Told) => unknown):
 export function updatedAt(meaning?: string): Field<OrNull<typeof Instant>> {
   const { event, answer } = instant.required(meaning);
   const show: Show = (value, { time, offset: of }) =>
-    value === null || value === undefined ? toLocalDateTime(time, of) : local(value as string, of);
+    typeof value === 'string' ? local(value, of) : toLocalDateTime(time, of);
   return { event: optional(event), answer, show };
 }
 
