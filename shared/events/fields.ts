@@ -75,7 +75,7 @@ export function optional<T extends TSchema>(schema: T, shown?: string | number |
 }
 
 /** The schema of a field that is there: the unions of event data are "this or null". */
-export function presentOf(schema: TSchema): TSchema {
+export function withoutNull(schema: TSchema): TSchema {
   return Type.IsUnion(schema) ? (schema.anyOf[0] ?? schema) : schema;
 }
 
@@ -84,7 +84,7 @@ export function presentOf(schema: TSchema): TSchema {
  * stays as it is.
  */
 export function knownFields(either: TSchema, value: unknown): unknown {
-  const schema = presentOf(either);
+  const schema = withoutNull(either);
   if (typeof value !== 'object' || value === null) return value;
   if (Type.IsArray(schema)) {
     return Array.isArray(value) ? value.map((entry) => knownFields(schema.items, entry)) : value;
@@ -111,7 +111,7 @@ export function* unknownFields(
   path: string,
 ): Generator<UnknownField> {
   if (typeof value !== 'object' || value === null) return;
-  const schema = presentOf(either);
+  const schema = withoutNull(either);
   if (Type.IsArray(schema) && Array.isArray(value)) {
     for (const [at, entry] of value.entries())
       yield* unknownFields(schema.items, entry, `${path}[${at}]`);

@@ -5,7 +5,7 @@
 import { type Static, type TSchema, Type } from 'typebox';
 import { Compile } from 'typebox/compile';
 import { Errors } from 'typebox/value';
-import { presentOf } from './fields.ts';
+import { withoutNull } from './fields.ts';
 
 export const REJECTION_MEANINGS = {
   too_large: 'the message has more than 1 MiB or more than 10,000 headers',
@@ -96,7 +96,7 @@ function isValid(schema: TSchema, value: unknown): boolean {
  */
 function firstMistakes(schema: TSchema, value: unknown, instancePath: string): SchemaError[] {
   if (Type.IsUnion(schema))
-    return value === null ? [] : firstMistakes(presentOf(schema), value, instancePath);
+    return value === null ? [] : firstMistakes(withoutNull(schema), value, instancePath);
   if (Type.IsArray(schema) && Array.isArray(value)) {
     const limit = 'maxItems' in schema ? Number(schema.maxItems) : Number.POSITIVE_INFINITY;
     if (value.length > limit)
