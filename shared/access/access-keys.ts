@@ -152,7 +152,7 @@ export function controlCollections(control: Db) {
 export type ControlCollections = ReturnType<typeof controlCollections>;
 
 export function collectionOf(
-  { keys, stores }: Pick<ControlCollections, 'keys' | 'stores'>,
+  { keys, stores }: ControlCollections,
   record: AccessRecord,
 ): Collection<AccessRecord> {
   return (isKey(record) ? keys : stores) as unknown as Collection<AccessRecord>;
@@ -472,7 +472,7 @@ export async function applyQuota(
  * applied. Stored documents stay.
  */
 export async function applyErasure(
-  { keys, stores }: Pick<ControlCollections, 'keys' | 'stores'>,
+  { keys, stores }: ControlCollections,
   environment: string,
   change: Pick<StoreErasureChange, 'storeId' | 'sequence' | 'at'> & { ends: PartitionEnd[] },
   session: ClientSession,

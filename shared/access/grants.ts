@@ -116,7 +116,7 @@ export async function publishAll(redis: RedisRouter, records: readonly Published
 export async function publishAccess(
   redis: RedisRouter,
   prefix: string,
-  collections: Pick<ControlCollections, 'keys' | 'stores'>,
+  collections: ControlCollections,
   record: AccessRecord,
 ): Promise<void> {
   await publishAll(redis, [publishedRecord(prefix, record)]);
