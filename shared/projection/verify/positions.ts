@@ -13,7 +13,7 @@ import {
   TOMBSTONES,
   writeAll,
 } from '../../read-models/collections.ts';
-import { NAMING_CUSTOMERS, withoutErased } from '../../read-models/erasures.ts';
+import { namesCustomers, withoutErased } from '../../read-models/erasures.ts';
 import { inBatches } from '../../waiting.ts';
 import { type TakenPositions, takePosition } from '../slice/epochs.ts';
 
@@ -116,7 +116,7 @@ export async function repairPositions(
   for (const [collection, ofCollection] of Map.groupBy(damaged, (one) => one.collection)) {
     const documents = db.collection<Positioned>(collection);
     for await (const some of inBatches(ofCollection, TOGETHER)) {
-      const json = await shownJson(db, session, storeId, some);
+      const json = await shownJson(db, session, storeId, collection, some);
       const operations = some.map(({ _id, entity }) => ({
         updateOne: {
           filter: { _id, store_id: storeId },
@@ -134,18 +134,13 @@ async function shownJson(
   db: Db,
   session: ClientSession,
   storeId: string,
+  collection: string,
   damaged: readonly DamagedPosition[],
 ): Promise<ReadonlyMap<string, { summary: string; whole: string }>> {
-  const [first] = damaged;
-  if (
-    first === undefined ||
-    !NAMING_CUSTOMERS.some((entity) => COLLECTIONS[entity] === first.collection)
-  ) {
-    return new Map();
-  }
+  if (!namesCustomers(collection)) return new Map();
   type Naming = ReadModelDocument & { whole: string };
   const found = await db
-    .collection<Naming>(first.collection)
+    .collection<Naming>(collection)
     .find(
       { store_id: storeId, _id: { $in: damaged.map(({ _id }) => _id) } },
       { session, hint: BY_ID },
@@ -154,6 +149,6 @@ async function shownJson(
   const positioned = found.map((one) =>
     Number.isSafeInteger(one.feed_position) ? one : { ...one, feed_position: 0 },
   );
-  const shown = await withoutErased(db, session, first.collection, positioned);
+  const shown = await withoutErased(db, session, collection, positioned);
   return new Map(shown.map(({ _id, summary, whole }) => [_id, { summary, whole }]));
 }
