@@ -149,7 +149,7 @@ async function withPositions(db: Db, session: ClientSession, letters: readonly D
     const named = letter.customers
       .map(storeOf)
       .filter((id) => id !== '')
-      .map((id): [string, number] => [id, positions.get(id) ?? 0]);
+      .map((id) => [id, positions.get(id) ?? 0] as const);
     return { ...letter, positions: Object.fromEntries(named) };
   });
 }

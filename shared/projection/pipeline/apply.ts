@@ -112,10 +112,9 @@ function lettersOf(
 function deletionsIn(messages: Slice['messages'], { erased }: Plan): Deletions {
   return new Map(
     [...erased].flatMap(([storeId, deletions]) =>
-      [...deletions].map(([id, at]): [string, number] => [
-        documentId(storeId, id),
-        Number(messages[at]?.offset),
-      ]),
+      [...deletions].map(
+        ([id, at]) => [documentId(storeId, id), Number(messages[at]?.offset)] as const,
+      ),
     ),
   );
 }

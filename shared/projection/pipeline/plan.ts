@@ -178,16 +178,9 @@ function planOutcome(
       for (const naming of NAMING_CUSTOMERS) add(stamp.counters, naming, deletions.length);
     }
   }
-  for (const {
-    change: { time, newerVersion },
-    at,
-  } of entries) {
-    result.applied.push({
-      entity,
-      time,
-      at,
-      ...(newerVersion !== undefined && { newerVersion }),
-    });
+  for (const { change: applied, at } of entries) {
+    const { time, newerVersion } = applied;
+    result.applied.push({ entity, time, at, ...(newerVersion !== undefined && { newerVersion }) });
   }
 }
 

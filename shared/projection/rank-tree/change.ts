@@ -204,13 +204,9 @@ export async function maintainTrees(
   const obsolete: string[] = [];
   const texts: TextOperations = [];
   for (const change of changes.values()) {
-    const transaction: TreeTransaction = {
-      db,
-      session,
-      tree: RANK_TREES[change.tree],
-      storeId: change.storeId,
-    };
-    const root = stamps.get(change.storeId)?.ranks?.[change.tree] ?? {};
+    const { tree, storeId } = change;
+    const transaction: TreeTransaction = { db, session, tree: RANK_TREES[tree], storeId };
+    const root = stamps.get(storeId)?.ranks?.[tree] ?? {};
     const loaded = await changeTree(
       transaction,
       change,
@@ -218,13 +214,13 @@ export async function maintainTrees(
       texts,
       cache.take(transaction, root.version),
     );
-    const rootChange = { tree: change.tree, storeId: change.storeId, counts: countsOf(change) };
+    const rootChange = { tree, storeId, counts: countsOf(change) };
     if (loaded === null) {
       roots.push(rootChange);
       continue;
     }
-    nodes.push(...loaded.takeChanged(transaction.tree, transaction.storeId));
-    obsolete.push(...loaded.takeObsolete(transaction.tree, transaction.storeId));
+    nodes.push(...loaded.takeChanged(transaction.tree, storeId));
+    obsolete.push(...loaded.takeObsolete(transaction.tree, storeId));
     const version = nextVersion();
     roots.push({ ...rootChange, nodes: { leaves: loaded.leaves, levels: loaded.levels, version } });
     cache.put(transaction, version, loaded);
