@@ -53,7 +53,7 @@ const certificateOf = (side: string, meaning: string) => ({
 const settings = Type.Object({
   environments: setting(
     'ENVIRONMENTS',
-    list(environmentName, { least: 1 }),
+    list(environmentName, 1),
     'production,sandbox',
     'The environments served, separated by commas.',
   ),
@@ -78,7 +78,7 @@ const settings = Type.Object({
   kafka: Type.Object({
     brokers: setting(
       'KAFKA_BROKERS',
-      list(hostAndPort, { least: 1 }),
+      list(hostAndPort, 1),
       null,
       'Kafka bootstrap addresses, `host:port`, separated by commas.',
     ),
@@ -357,7 +357,7 @@ const settings = Type.Object({
     ),
     trustedProxies: setting(
       'TRUSTED_PROXIES',
-      list(network),
+      list(network, 0),
       '',
       'Addresses or networks of proxies whose `X-Forwarded-For` is trusted, separated by commas.',
     ),

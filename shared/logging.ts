@@ -22,12 +22,10 @@ export function createLogger(
 ): Logger {
   const options = {
     level,
-    ...(format === 'names'
-      ? {
-          formatters: { level: (name: string) => ({ level: name }) },
-          timestamp: stdTimeFunctions.isoTime,
-        }
-      : {}),
+    ...(format === 'names' && {
+      formatters: { level: (name: string) => ({ level: name }) },
+      timestamp: stdTimeFunctions.isoTime,
+    }),
     base: { service },
     serializers: { err: serializeError },
     redact: {

@@ -67,9 +67,8 @@ export class RedisCluster implements RedisMasters {
   }
 
   refusal(): string | null {
-    return (
-      [...this.#nodes.values()].find(({ redis }) => redis.refusal !== null)?.redis.refusal ?? null
-    );
+    const refusals = this.#nodes.values().map(({ redis }) => redis.refusal);
+    return refusals.find((refusal) => refusal !== null) ?? null;
   }
 
   onChange(listener: () => void): void {
@@ -95,7 +94,7 @@ export class RedisCluster implements RedisMasters {
   }
 
   async #follow(): Promise<number> {
-    const isAnyReady = [...this.#nodes.values()].some(({ redis }) => redis.status === 'ready');
+    const isAnyReady = this.#nodes.values().some(({ redis }) => redis.status === 'ready');
     if (!isAnyReady) for (const seed of this.#seeds) this.#meet(seed);
     const known = new Map<string, RedisNode>();
     await Promise.all(

@@ -111,12 +111,7 @@ export async function describeRedis(redis: Redis, slots = '') {
     /**
      * Changes with every restart and failover, and when the process is emptied or gets other data.
      */
-    identity: [
-      runId,
-      fields.get('master_replid') ?? '',
-      importsIn(readInfo(commands)),
-      ...(slots === '' ? [] : [slots]),
-    ].join('/'),
+    identity: [runId, fields.get('master_replid'), importsIn(readInfo(commands)), slots].join('/'),
     isPrimary: fields.get('role') === 'master',
     /** `null` if unknown. */
     evictionPolicy: fields.get('maxmemory_policy') ?? null,

@@ -4,7 +4,6 @@
  */
 import { isDeepStrictEqual } from 'node:util';
 import type {
-  AnyBulkWriteOperation,
   ClientSession,
   Collection,
   Db,
@@ -153,7 +152,7 @@ export function controlCollections(control: Db) {
 export type ControlCollections = ReturnType<typeof controlCollections>;
 
 export function collectionOf(
-  { keys, stores }: Pick<ControlCollections, 'keys' | 'stores'>,
+  { keys, stores }: ControlCollections,
   record: AccessRecord,
 ): Collection<AccessRecord> {
   return (isKey(record) ? keys : stores) as unknown as Collection<AccessRecord>;
@@ -318,22 +317,16 @@ function narrowed(stored: AccessKey, change: KeyChange): KeyContent | null {
     scopes.every((scope) => widest.scopes.includes(scope)) &&
     hashes.every((hash) => widest.secret_hashes.includes(hash));
   if (change.status === 'active' && !takesOnly) return null;
+  const { status, secret_expires_at: formerEnds = {} } = stored;
+  const secret_hashes = stored.secret_hashes.filter((hash) => hashes.includes(hash));
+  const ends = earliestEnds(formerEnds, change.secretExpiry, secret_hashes);
   const remaining = {
-    status: change.status === 'active' ? stored.status : change.status,
+    status: change.status === 'active' ? status : change.status,
     scopes: stored.scopes.filter((scope) => scopes.includes(scope)),
-    secret_hashes: stored.secret_hashes.filter((hash) => hashes.includes(hash)),
+    secret_hashes,
   };
-  const ends = earliestEnds(
-    stored.secret_expires_at ?? {},
-    change.secretExpiry,
-    remaining.secret_hashes,
-  );
-  const isSame =
-    remaining.status === stored.status &&
-    remaining.scopes.length === stored.scopes.length &&
-    remaining.secret_hashes.length === stored.secret_hashes.length &&
-    isDeepStrictEqual(ends, stored.secret_expires_at ?? {});
-  if (isSame) return null;
+  const former = { status, scopes: stored.scopes, secret_hashes: stored.secret_hashes };
+  if (isDeepStrictEqual([remaining, ends], [former, formerEnds])) return null;
   return {
     ...remaining,
     ...(Object.keys(ends).length > 0 && { secret_expires_at: ends }),
@@ -429,22 +422,21 @@ export async function applyRecordStatuses(
   const ids = changes.map(({ storeId }) => storeAccessId(environment, storeId));
   const found = await stores.find({ _id: { $in: ids } }, { batchSize: ids.length + 1 }).toArray();
   const stored = new Map(found.map((store) => [store._id, store]));
-  const operations = changes.flatMap((change, at): AnyBulkWriteOperation<StoreAccess>[] => {
+  const operations = changes.flatMap((change, at) => {
     const before = stored.get(ids[at] ?? '') ?? null;
     const after = storeAfter(before ?? unknownStore(environment, change.storeId), change, 'record');
     if (after === null) return [];
-    const { _id, ...content }: StoreAccess = { ...after, ...writtenWith(before, {}) };
-    if (before === null)
-      return [{ updateOne: { filter: { _id }, update: { $setOnInsert: content }, upsert: true } }];
-    return [{ replaceOne: { filter: { _id, version: before.version }, replacement: content } }];
+    const { _id, ...replacement } = { ...after, ...writtenWith(before, {}) };
+    const filter = { _id, version: before?.version ?? { $exists: false } };
+    return { replaceOne: { filter, replacement, upsert: before === null } };
   });
   if (operations.length === 0) return;
-  const made = operations.filter((operation) => 'updateOne' in operation).length;
   const written = await stores.bulkWrite(operations, { ordered: false }).catch((error: unknown) => {
     if (hasCode(error, DUPLICATE_KEY)) return null;
     throw error;
   });
-  if (written?.upsertedCount === made && written.matchedCount === operations.length - made) return;
+  if (written !== null && written.matchedCount + written.upsertedCount === operations.length)
+    return;
   // Another process changed or made some of them meanwhile.
   for (const change of changes) await applyStoreStatus(stores, environment, change, 'record');
 }
@@ -480,7 +472,7 @@ export async function applyQuota(
  * applied. Stored documents stay.
  */
 export async function applyErasure(
-  { keys, stores }: Pick<ControlCollections, 'keys' | 'stores'>,
+  { keys, stores }: ControlCollections,
   environment: string,
   change: Pick<StoreErasureChange, 'storeId' | 'sequence' | 'at'> & { ends: PartitionEnd[] },
   session: ClientSession,

@@ -2,7 +2,7 @@
  * The audit: who changed access, and when. Records are only inserted, so a user with the right to
  * insert cannot change them.
  */
-import type { ClientSession, Collection, Db, IndexDescription, ObjectId } from 'mongodb';
+import type { ClientSession, Collection, Db, ObjectId } from 'mongodb';
 
 export const AUDIT_ACTIONS = [
   'keys.create',
@@ -57,17 +57,6 @@ export interface AuditRecord extends AuditSubject {
   details: AuditDetails;
 }
 
-const INDEXES: IndexDescription[] = [
-  { name: 'by_time', key: { at: -1 } },
-  { name: 'by_store', key: { store_id: 1, at: -1 } },
-  { name: 'by_client', key: { client_id: 1, at: -1 } },
-  {
-    name: 'by_beginning',
-    key: { began: 1 },
-    partialFilterExpression: { began: { $exists: true } },
-  },
-];
-
 export function auditIn(control: Db): Collection<AuditRecord> {
   return control.collection('audit', {
     readPreference: 'primary',
@@ -78,7 +67,16 @@ export function auditIn(control: Db): Collection<AuditRecord> {
 
 /** Creates the audit's indexes. Safe to call from several processes at once. */
 export async function createAuditIndexes(control: Db): Promise<void> {
-  await auditIn(control).createIndexes(INDEXES);
+  await auditIn(control).createIndexes([
+    { name: 'by_time', key: { at: -1 } },
+    { name: 'by_store', key: { store_id: 1, at: -1 } },
+    { name: 'by_client', key: { client_id: 1, at: -1 } },
+    {
+      name: 'by_beginning',
+      key: { began: 1 },
+      partialFilterExpression: { began: { $exists: true } },
+    },
+  ]);
 }
 
 export async function writeAudit(

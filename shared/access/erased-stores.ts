@@ -15,8 +15,6 @@ import {
 import type { LogReader } from '../kafka/log-reader.ts';
 import { identityOf, isSameMessage, type LastMessage } from '../projection/slice/checkpoint.ts';
 
-type Placed = Pick<LogMessage, 'offset' | 'timestamp'>;
-
 /**
  * The ends of an erasure must be noted within this time after they began to be read; else they are
  * read again.
@@ -47,7 +45,7 @@ function erasedStores(found: readonly Found[]) {
     skips(
       storeId: string,
       { topic, partition }: Pick<PartitionEnd, 'topic' | 'partition'>,
-      message: Placed,
+      { offset }: Pick<LogMessage, 'offset'>,
     ) {
       const erasure = erasures.get(storeId);
       if (erasure === undefined) return false;
@@ -55,7 +53,7 @@ function erasedStores(found: readonly Found[]) {
       if (ends === undefined) return true;
       const end = ends.find((one) => one.topic === topic && one.partition === partition);
       if (end === undefined || end.other_log === true) return false;
-      return Number(message.offset) < end.end;
+      return Number(offset) < end.end;
     },
   };
 }

@@ -116,7 +116,7 @@ export async function publishAll(redis: RedisRouter, records: readonly Published
 export async function publishAccess(
   redis: RedisRouter,
   prefix: string,
-  collections: Pick<ControlCollections, 'keys' | 'stores'>,
+  collections: ControlCollections,
   record: AccessRecord,
 ): Promise<void> {
   await publishAll(redis, [publishedRecord(prefix, record)]);
@@ -208,14 +208,13 @@ async function endSessions(
   sessions: readonly RevokedSessionId[],
 ): Promise<number> {
   const keyOf = (session: RevokedSessionId) => sessionKey(prefix, session);
-  const removed = await pipelined(redis, sessions, keyOf, (commands, session) =>
-    commands.del(keyOf(session)),
-  );
-  await pipelined(redis, sessions, keyOf, (commands, { _id, environment, store_id, client_id }) =>
+  const answers = await pipelined(redis, sessions, keyOf, (commands, session) => {
+    const { _id, environment, store_id, client_id } = session;
     // On the same node: all keys of a store are.
-    commands.zrem(redisKeys(prefix, environment, store_id).tokens(client_id), _id),
-  );
-  return removed.filter((count) => count === 1).length;
+    const { tokens } = redisKeys(prefix, environment, store_id);
+    commands.del(keyOf(session)).zrem(tokens(client_id), _id);
+  });
+  return answers.filter((count, index) => index % 2 === 0 && count === 1).length;
 }
 
 function endOwnSessions(
@@ -274,19 +273,19 @@ export function newReconciliation() {
  */
 export async function reconcileAccess(
   options: ReconcileOptions,
-  found: Reconciliation = newReconciliation(),
-): Promise<Reconciliation> {
+  found: Reconciliation,
+): Promise<void> {
   const { master, control, prefix, environments } = options;
   // First, since they are few. A command that revokes one meanwhile ends it in Redis itself.
   // Also those that have expired by this machine's clock, which may be wrong.
   const filter = { environment: { $in: [...environments] } };
-  const find = (signal: AbortSignal) => control.revokedSessions.find(filter, { signal }).toArray();
-  const ended = await endOwnSessions(master, prefix, await options.bounded(find));
-  found.sessionsEnded += ended;
+  const revoked = await options.bounded((signal) =>
+    control.revokedSessions.find(filter, { signal }).toArray(),
+  );
+  found.sessionsEnded += await endOwnSessions(master, prefix, revoked);
   for (const collection of [control.keys, control.stores]) {
     await compareAll(options, collection as unknown as Collection<AccessRecord>, found);
   }
-  return found;
 }
 
 async function compareAll(

@@ -88,7 +88,7 @@ export const redisAddress = Type.String({
     'redis+cluster://host:port,host:port (with TLS rediss…), with @ : / ? # in user, password and parameters percent-encoded',
 });
 
-export function list<T extends TSchema>(item: T, { least = 0 }: { least?: 0 | 1 } = {}) {
+export function list<T extends TSchema>(item: T, least: 0 | 1) {
   return Type.Array(item, { minItems: least, uniqueItems: true, ...wordsOf(item) });
 }
 

@@ -101,13 +101,8 @@ export type AccessChange =
 
 export function readAccessChange(message: EventMessage): AccessChange {
   const event = readCloudEvent(message);
-  const { action, entity, data, subject } = event;
-  const about = {
-    storeId: event.storeId,
-    sequence: event.sequence,
-    source: event.source,
-    eventId: event.id,
-  };
+  const { action, entity, data, subject, storeId, sequence, source, id: eventId } = event;
+  const about = { storeId, sequence, source, eventId };
   if (action === 'changed' && entity === 'access_key') {
     if (!CLIENT_ID_PATTERN.test(subject)) {
       throw invalidAttribute('subject is not 1 to 128 printable ASCII characters without ":"');

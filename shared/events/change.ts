@@ -55,8 +55,16 @@ export function readChange(message: EventMessage, steps = STEPS): Change {
   }
   const isNewer = action === 'changed' && schemaVersion > newestVersion(entity, steps);
   const state = action === 'deleted' ? null : readState(entity, event, steps);
-  const newer = isNewer ? { newerVersion: schemaVersion } : {};
-  return { entity, storeId, id, sequence, time, eventId, state, ...newer } as Change;
+  return {
+    entity,
+    storeId,
+    id,
+    sequence,
+    time,
+    eventId,
+    state,
+    ...(isNewer && { newerVersion: schemaVersion }),
+  } as Change;
 }
 
 /**

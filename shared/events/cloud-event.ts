@@ -89,9 +89,7 @@ export function eventHeaders(headers: MessageHeaders = {}): Map<string, Buffer |
 }
 
 function headerCount(headers: MessageHeaders = {}): number {
-  let count = 0;
-  for (const header of Object.values(headers)) count += Array.isArray(header) ? header.length : 1;
-  return count;
+  return Object.values(headers).flat().length;
 }
 
 function readHeaders(headers: EventMessage['headers']): Map<string, string> {
@@ -118,8 +116,7 @@ export function isStructured(headers: ReadonlyMap<string, Buffer | string>): boo
 }
 
 function hasCloudEventHeader(headers: ReadonlyMap<string, unknown>): boolean {
-  for (const name of headers.keys()) if (name.startsWith('ce_')) return true;
-  return false;
+  return headers.keys().some((name) => name.startsWith('ce_'));
 }
 
 function mediaType(value: Buffer | string | undefined): string | undefined {
@@ -260,11 +257,10 @@ function readSequence(value: unknown): number {
 
 function readSchemaVersion(dataschema: unknown): number {
   if (dataschema === undefined || dataschema === null) return 1;
-  const segment =
+  const version =
     typeof dataschema === 'string'
-      ? (dataschema.split(/[?#]/, 1)[0] ?? '').split('/').at(-1)
-      : undefined;
-  const version = segment === undefined ? null : /^v?([1-9][0-9]{0,8})$/.exec(segment);
+      ? /^(?:[^?#]*\/)?v?([1-9][0-9]{0,8})(?:[?#]|$)/.exec(dataschema)
+      : null;
   if (version === null) {
     throw new EventRejected(
       'unknown_schema_version',

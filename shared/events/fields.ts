@@ -74,16 +74,17 @@ export function optional<T extends TSchema>(schema: T, shown?: string | number |
   );
 }
 
+/** The schema of a field that is there: the unions of event data are "this or null". */
+export function withoutNull(schema: TSchema): TSchema {
+  return Type.IsUnion(schema) ? (schema.anyOf[0] ?? schema) : schema;
+}
+
 /**
  * The value without fields that its schema does not name, at any depth. A value of another shape
  * stays as it is.
  */
-export function knownFields(schema: TSchema, value: unknown): unknown {
-  if (Type.IsUnion(schema)) {
-    // The unions of event data are "this or null".
-    const [first] = schema.anyOf;
-    return first === undefined ? value : knownFields(first, value);
-  }
+export function knownFields(either: TSchema, value: unknown): unknown {
+  const schema = withoutNull(either);
   if (typeof value !== 'object' || value === null) return value;
   if (Type.IsArray(schema)) {
     return Array.isArray(value) ? value.map((entry) => knownFields(schema.items, entry)) : value;
@@ -105,15 +106,13 @@ interface UnknownField {
 
 /** The fields of a value that its schema does not name, at any depth. */
 export function* unknownFields(
-  schema: TSchema,
+  either: TSchema,
   value: unknown,
   path: string,
 ): Generator<UnknownField> {
   if (typeof value !== 'object' || value === null) return;
-  if (Type.IsUnion(schema)) {
-    const [first] = schema.anyOf;
-    if (first !== undefined) yield* unknownFields(first, value, path);
-  } else if (Type.IsArray(schema) && Array.isArray(value)) {
+  const schema = withoutNull(either);
+  if (Type.IsArray(schema) && Array.isArray(value)) {
     for (const [at, entry] of value.entries())
       yield* unknownFields(schema.items, entry, `${path}[${at}]`);
   } else if (Type.IsObject(schema)) {

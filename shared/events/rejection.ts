@@ -5,6 +5,7 @@
 import { type Static, type TSchema, Type } from 'typebox';
 import { Compile } from 'typebox/compile';
 import { Errors } from 'typebox/value';
+import { withoutNull } from './fields.ts';
 
 export const REJECTION_MEANINGS = {
   too_large: 'the message has more than 1 MiB or more than 10,000 headers',
@@ -44,7 +45,7 @@ interface SchemaError {
   keyword: string;
   instancePath: string;
   message: string;
-  params: object;
+  params: Readonly<Record<string, unknown>>;
 }
 
 const FORMATS: Record<string, string> = {
@@ -94,11 +95,8 @@ function isValid(schema: TSchema, value: unknown): boolean {
  * times as long as to check it. Missing fields come before all others.
  */
 function firstMistakes(schema: TSchema, value: unknown, instancePath: string): SchemaError[] {
-  if (Type.IsUnion(schema)) {
-    // The unions of event data are "this or null".
-    const [first] = schema.anyOf;
-    return first === undefined || value === null ? [] : firstMistakes(first, value, instancePath);
-  }
+  if (Type.IsUnion(schema))
+    return value === null ? [] : firstMistakes(withoutNull(schema), value, instancePath);
   if (Type.IsArray(schema) && Array.isArray(value)) {
     const limit = 'maxItems' in schema ? Number(schema.maxItems) : Number.POSITIVE_INFINITY;
     if (value.length > limit)
@@ -131,9 +129,7 @@ function firstMistakes(schema: TSchema, value: unknown, instancePath: string): S
 
 /** Without "must be null", which every optional field may be. */
 function withoutNullAlternatives(errors: readonly SchemaError[]): SchemaError[] {
-  return errors.filter(
-    ({ keyword, params }) => keyword !== 'anyOf' && !('type' in params && params.type === 'null'),
-  );
+  return errors.filter(({ keyword, params }) => keyword !== 'anyOf' && params['type'] !== 'null');
 }
 
 function sentence(error: SchemaError): string {
@@ -149,16 +145,12 @@ function path(pointer: string): string {
 }
 
 function words({ keyword, params, message }: SchemaError): string {
-  if (keyword === 'enum' && 'allowedValues' in params && Array.isArray(params.allowedValues)) {
-    return `must be one of ${params.allowedValues.join(', ')}`;
-  }
-  if (keyword === 'format' && 'format' in params && typeof params.format === 'string') {
-    return FORMATS[params.format] ?? message;
-  }
-  if (keyword === 'maxLength' && 'limit' in params)
-    return `must not have more than ${String(params.limit)} characters`;
-  if (keyword === 'maxItems' && 'limit' in params)
-    return `must not have more than ${String(params.limit)} entries`;
-  if (keyword === '~refine' && 'message' in params) return String(params.message);
+  const { allowedValues, format, limit } = params;
+  if (keyword === 'enum' && Array.isArray(allowedValues))
+    return `must be one of ${allowedValues.join(', ')}`;
+  if (keyword === 'format') return FORMATS[String(format)] ?? message;
+  if (keyword === 'maxLength') return `must not have more than ${String(limit)} characters`;
+  if (keyword === 'maxItems') return `must not have more than ${String(limit)} entries`;
+  if (keyword === '~refine') return String(params['message']);
   return message;
 }

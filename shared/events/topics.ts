@@ -39,18 +39,19 @@ export interface EncodedMessage {
 /** Encodes one event without checks: a wrong one becomes a dead letter. */
 export function encodeEvent(event: EventToEncode): EncodedMessage {
   const { entity, action = 'changed', storeId, subject, sequence, data, source } = event;
+  const { id = randomUUID(), time = new Date(), dataschema } = event;
   return {
     key: storeId,
     headers: { 'content-type': 'application/cloudevents+json' },
     value: JSON.stringify({
       specversion: '1.0',
-      id: event.id ?? randomUUID(),
+      id,
       source,
       type: `store-data.${entity}.${action}`,
       subject,
-      time: (event.time ?? new Date()).toISOString(),
+      time: time.toISOString(),
       datacontenttype: 'application/json',
-      dataschema: event.dataschema,
+      dataschema,
       storeid: storeId,
       sequence: String(sequence),
       data,

@@ -3,7 +3,15 @@
  * with the store's id, and every filter names the store or a range of such `_id`s, so that no query
  * can cross stores and each is targeted on a sharded cluster (`sharding.ts`).
  */
-import type { Binary, ClientSession, Collection, Db, IndexDescription } from 'mongodb';
+import type {
+  AnyBulkWriteOperation,
+  Binary,
+  ClientSession,
+  Collection,
+  Db,
+  Document,
+  IndexDescription,
+} from 'mongodb';
 import { hasCode } from '../errors.ts';
 import type { EntityName } from '../events/entities.ts';
 import { idsBelow } from './rank-tree/keys.ts';
@@ -243,6 +251,15 @@ export function tombstoneId(entity: EntityName, storeId: string, id: string): st
   return `${entity}/${storeId}/${id}`;
 }
 
+/** Writes with one command, in any order; nothing if there are no operations. */
+export async function writeAll<D extends Document>(
+  collection: Collection<D>,
+  operations: readonly AnyBulkWriteOperation<D>[],
+  session: ClientSession,
+): Promise<void> {
+  if (operations.length > 0) await collection.bulkWrite(operations, { session, ordered: false });
+}
+
 /** One of several values; one alone is found without an index scan. */
 export function oneOf(values: readonly string[]): string | { $in: string[] } {
   const [value] = values;
@@ -276,10 +293,10 @@ export async function findTombstones(
   db: Db,
   ids: Iterable<string>,
   session?: ClientSession,
-): Promise<Pick<Tombstone, '_id' | 'sequence'>[]> {
+): Promise<Tombstone[]> {
   const wanted = [...ids];
   if (wanted.length === 0) return [];
-  const options = { projection: { sequence: 1 }, hint: BY_ID, batchSize: ONE_BATCH };
+  const options = { hint: BY_ID, batchSize: ONE_BATCH };
   return tombstonesIn(db)
     .find(tombstonesWith(wanted), session === undefined ? options : { ...options, session })
     .toArray();

@@ -35,6 +35,11 @@ export interface ErasureProgress {
 
 export const NAMING_CUSTOMERS = ['order', 'review'] as const satisfies EntityName[];
 
+/** Whether the records of a collection name customers. */
+export function namesCustomers(collection: string): boolean {
+  return NAMING_CUSTOMERS.some((entity) => COLLECTIONS[entity] === collection);
+}
+
 export type NamingDocument = OrderDocument | ReviewDocument;
 
 /** The JSON of an order or a review, summary or details, with only the id of its customer. */
@@ -69,7 +74,7 @@ export async function withoutErased<D extends { _id: string }>(
   collection: string,
   documents: readonly D[],
 ): Promise<readonly D[]> {
-  if (!NAMING_CUSTOMERS.some((entity) => COLLECTIONS[entity] === collection)) return documents;
+  if (!namesCustomers(collection)) return documents;
   const naming = documents as readonly (D & NamingDocument)[];
   const positions = await erasurePositions(
     db,
@@ -113,8 +118,5 @@ export async function erasurePositions(
       { session, projection: { position: 1 }, batchSize: 10_000 },
     )
     .toArray();
-  return new Map([
-    ...ofAnybody,
-    ...found.map(({ _id, position }): [string, number] => [_id, position]),
-  ]);
+  return new Map([...ofAnybody, ...found.map(({ _id, position }) => [_id, position] as const)]);
 }

@@ -86,6 +86,9 @@ export function generationLabel({ number }: GenerationMarker): string {
   return `g${number}`;
 }
 
+const MARKER = { _id: 'marker' } as const;
+const markersIn = (db: Db): Collection<GenerationMarker> => db.collection('generation');
+
 export interface Generation {
   marker: GenerationMarker;
   db: Db;
@@ -115,8 +118,7 @@ export function generationGroup(prefix: string, environment: string, number: num
  * is unique, so that all that was read before was read from the generation too.
  */
 export async function hasMarker({ db, marker }: Generation): Promise<boolean> {
-  const markers = db.collection<GenerationMarker>('generation');
-  const found = await markers.findOne({ _id: 'marker' }, { maxTimeMS: 5_000 });
+  const found = await markersIn(db).findOne(MARKER, { maxTimeMS: 5_000 });
   return found?.id === marker.id;
 }
 
@@ -136,16 +138,13 @@ export async function findGenerations(
 ): Promise<KnownGeneration[]> {
   const pointer = await pointersIn(databases.control).findOne({ _id: environment });
   if (pointer === null) return [];
-  const known = [{ number: pointer.live, state: 'live' as const }, ...(pointer.others ?? [])];
+  const live = { number: pointer.live, state: 'live' as const, share: null };
   return Promise.all(
-    known
+    [live, ...others(pointer)]
       .toSorted((a, b) => a.number - b.number)
-      .map(async ({ number, state, ...rest }): Promise<KnownGeneration> => {
+      .map(async ({ number, state, share = null }) => {
         const db = databases.generation(environment, number);
-        const marker = await db
-          .collection<GenerationMarker>('generation')
-          .findOne({ _id: 'marker' });
-        return { number, state, share: 'share' in rest ? (rest.share ?? null) : null, db, marker };
+        return { number, state, share, db, marker: await markersIn(db).findOne(MARKER) };
       }),
   );
 }
@@ -226,10 +225,8 @@ export async function createMarker(
     projection_version: projectionVersion,
     created_at: new Date(),
   };
-  await databases
-    .generation(environment, number)
-    .collection<GenerationMarker>('generation')
-    .updateOne({ _id: 'marker' }, { $setOnInsert: marker }, { upsert: true });
+  const markers = markersIn(databases.generation(environment, number));
+  await markers.updateOne(MARKER, { $setOnInsert: marker }, { upsert: true });
 }
 
 /**

@@ -142,21 +142,14 @@ export function oneOf<const W extends readonly string[]>(
 /** @param maxItems in an event. */
 export function listOf<E extends TSchema>(entry: Field<E>, maxItems: number) {
   const event = listInEvents(entry.event, maxItems);
+  const answer = (meaning?: string) => answers.arrayOf(entry.answer, meaning);
   const show: Show =
     entry.show === asIs
       ? (value) => value ?? []
       : (value, told) => ((value ?? []) as unknown[]).map((one) => entry.show(one, told));
   return {
-    required: (meaning?: string) => ({
-      event,
-      answer: answers.arrayOf(entry.answer, meaning),
-      show,
-    }),
-    optional: (meaning?: string) => ({
-      event: optional(event),
-      answer: answers.arrayOf(entry.answer, meaning),
-      show,
-    }),
+    required: (meaning?: string) => ({ event, answer: answer(meaning), show }),
+    optional: (meaning?: string) => ({ event: optional(event), answer: answer(meaning), show }),
   };
 }
 
@@ -171,7 +164,7 @@ export function partOf<F extends Fields>(
   const event = Type.Object(eventProperties(fields), options);
   const show = shower(fields);
   return kind(event, answers.part(component, description, answersOf(fields)), (value, told) =>
-    show(value as object, told),
+    show(told, value as object),
   );
 }
 
@@ -202,7 +195,7 @@ export function computed(answer: answers.Schema, show: (told: Told) => unknown):
 export function updatedAt(meaning?: string): Field<OrNull<typeof Instant>> {
   const { event, answer } = instant.required(meaning);
   const show: Show = (value, { time, offset: of }) =>
-    value === null || value === undefined ? toLocalDateTime(time, of) : local(value as string, of);
+    typeof value === 'string' ? local(value, of) : toLocalDateTime(time, of);
   return { event: optional(event), answer, show };
 }
 
@@ -233,15 +226,15 @@ export function answersOf(fields: Fields, isShort = false): answers.Fields {
 export function shower(
   fields: Fields,
   isShort = false,
-): (state: object, told: Told) => Record<string, unknown> {
+): (told: Told, part?: object) => Record<string, unknown> {
   const all = Object.entries(fields).map(([field, one]) => {
     const { show } = (isShort ? one.short : undefined) ?? one;
     return { field, carried: carriedName(field, one), show };
   });
-  return (state, told) => {
+  return (told, part = told.state) => {
     const shown: Record<string, unknown> = {};
     for (const { field, carried, show } of all)
-      shown[field] = show((state as Record<string, unknown>)[carried], told);
+      shown[field] = show((part as Record<string, unknown>)[carried], told);
     return shown;
   };
 }

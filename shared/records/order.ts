@@ -62,7 +62,7 @@ const customerField = {
     show: ((value, told) =>
       value === null || value === undefined
         ? null
-        : showInLists(value, told)) as typeof customer.show,
+        : showInLists(told, value)) as typeof customer.show,
   },
 };
 

@@ -33,16 +33,13 @@ export function describeRecord<F extends Fields, M extends Fields>(fields: F, mo
     fields,
     more,
     event: Type.Object(properties) as unknown as Type.TObject<EventProperties<F & M>>,
-    summary: (told: Told): Record<string, unknown> => ({
-      id: told.id,
-      ...showShort(told.state, told),
-    }),
+    summary: (told: Told): Record<string, unknown> => ({ id: told.id, ...showShort(told) }),
     all: (told: Told): Record<string, unknown> => ({
       id: told.id,
-      ...showFields(told.state, told),
-      ...showRest(told.state, told),
+      ...showFields(told),
+      ...showRest(told),
     }),
-    rest: (told: Told) => showRest(told.state, told),
-    filters: (told: Told) => showFilters(told.state, told),
+    rest: showRest,
+    filters: showFilters,
   };
 }

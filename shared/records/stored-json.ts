@@ -2,7 +2,7 @@
  * The JSON of records that documents hold. Its date-times are in the store's offset at that time;
  * readers shift them if it has moved since.
  */
-import { EXACT, offsetMilliseconds, toLocalDateTime } from '../read-models/local-time.ts';
+import { offsetMilliseconds, toLocalDateTime } from '../read-models/local-time.ts';
 import { COMPONENT, type Fields, LocalDateTime, type Schema } from './answer.ts';
 import { answersOf } from './field.ts';
 import { RECORDS } from './records.ts';
@@ -13,15 +13,9 @@ const NAMES = instantFields(
 
 /**
  * By the name of its field. A quote in a text has a backslash before it: quote, colon, quote stand
- * nowhere else.
+ * nowhere else. In exact JSON years may have a sign and six digits.
  */
 const DATE_TIME = new RegExp(
-  `"\\d{4}-\\d{2}-\\d{2}T\\d{2}:\\d{2}:\\d{2}"(?<="(?:${NAMES})":.{21})`,
-  'g',
-);
-
-/** The same where years may have a sign and six digits. */
-const EXACT_DATE_TIME = new RegExp(
   `"(?:\\d{4}|[+-]\\d{6})-\\d{2}-\\d{2}T\\d{2}:\\d{2}:\\d{2}"(?<="(?:${NAMES})":(?:.{21}|.{24}))`,
   'g',
 );
@@ -30,7 +24,7 @@ const EXACT_DATE_TIME = new RegExp(
 export function shiftJson(json: string, from: string, to: string): string {
   if (from === to) return json;
   const before = offsetMilliseconds(from);
-  return json.replaceAll(from === EXACT ? EXACT_DATE_TIME : DATE_TIME, (quoted) => {
+  return json.replaceAll(DATE_TIME, (quoted) => {
     const instant = Date.parse(`${quoted.slice(1, -1)}Z`) - before;
     return `"${toLocalDateTime(instant, to)}"`;
   });

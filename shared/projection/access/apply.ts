@@ -3,13 +3,7 @@
  * store's own record is marked in the transaction of that record, and adopted from there (decision
  * 0041).
  */
-import {
-  type ClientSession,
-  type Db,
-  ObjectId,
-  type AnyBulkWriteOperation,
-  type Collection,
-} from 'mongodb';
+import { type ClientSession, type Collection, type Db, ObjectId } from 'mongodb';
 import {
   type AccessRecord,
   applyErasure,
@@ -41,6 +35,7 @@ import {
   type StoreDocument,
   tombstoneId,
   findTombstones,
+  writeAll,
 } from '../../read-models/collections.ts';
 import { inBatches, withTimeLimit } from '../../waiting.ts';
 import type { Slice } from '../slice/checkpoint.ts';
@@ -195,16 +190,14 @@ export async function markStoreRecords(
   session: ClientSession,
   records: ReadonlyMap<string, number>,
 ) {
-  if (records.size === 0) return;
-  const operations = [...records].map(
-    ([store_id, sequence]): AnyBulkWriteOperation<PendingRecord> => {
-      const _id = `${store_id}/${sequence}`;
-      return {
-        updateOne: { filter: { _id }, update: { $setOnInsert: { store_id } }, upsert: true },
-      };
+  const operations = [...records].map(([store_id, sequence]) => ({
+    updateOne: {
+      filter: { _id: `${store_id}/${sequence}` },
+      update: { $setOnInsert: { store_id } },
+      upsert: true,
     },
-  );
-  await pendingRecords(db).bulkWrite(operations, { session, ordered: false });
+  }));
+  await writeAll(pendingRecords(db), operations, session);
 }
 
 /** Stores whose status is adopted together. */
@@ -250,20 +243,14 @@ async function readRecords(db: Db, storeIds: readonly string[]) {
     .collection<StoreDocument>(COLLECTIONS.store)
     .find(documentsWith(ids), options)
     .toArray();
-  const present = new Map(found.map((record) => [record._id, record]));
-  const deleted = storeIds.filter((storeId) => !present.has(documentId(storeId, storeId)));
+  const present = new Set(found.map(({ store_id }) => store_id));
+  const deleted = storeIds.filter((storeId) => !present.has(storeId));
   const tombstones = await findTombstones(
     db,
     deleted.map((storeId) => tombstoneId('store', storeId, storeId)),
   );
-  const sequences = new Map(tombstones.map(({ _id, sequence }) => [_id, sequence]));
-  return storeIds.flatMap((storeId) => {
-    const record = present.get(documentId(storeId, storeId));
-    const sequence = record?.sequence ?? sequences.get(tombstoneId('store', storeId, storeId));
-    return sequence === undefined
-      ? []
-      : [{ storeId, sequence, status: record?.status ?? ('active' as const) }];
-  });
+  const gone = tombstones.map((tombstone) => ({ ...tombstone, status: 'active' as const }));
+  return [...found, ...gone].map(({ store_id: storeId, ...record }) => ({ storeId, ...record }));
 }
 
 function pendingRecords(db: Db): Collection<PendingRecord> {

@@ -61,19 +61,12 @@ export async function noteSkip(
   skip: Skipped,
   to: number,
 ): Promise<void> {
-  const place = { topic, partition, from: skip.from, to };
-  const decision = {
-    ...place,
-    reason: null,
-    published_at: new Date(0),
-    dropped_at: new Date(),
-    skip,
-  };
-  const options = { upsert: true, writeConcern: { w: 'majority' } } as const;
+  const { from } = skip;
+  const times = { published_at: new Date(0), dropped_at: new Date() };
   await decisionsIn(control).replaceOne(
-    { _id: skipId(topic, partition, skip.from) },
-    decision,
-    options,
+    { _id: skipId(topic, partition, from) },
+    { topic, partition, from, to, reason: null, ...times, skip },
+    { upsert: true, writeConcern: { w: 'majority' } },
   );
 }
 

@@ -62,32 +62,24 @@ export function toBareLetter(
   message: LogMessage,
   { reason, detail }: EventRejected,
 ): DeadLetter {
-  const now = new Date();
-  const letter = { topic, partition, reason, detail, ...NOTHING_KEPT, dead_at: now };
-  const unreadable = message.unreadable;
+  const { unreadable } = message;
+  const dead_at = new Date();
+  const offset = unreadable?.from ?? Number(message.offset);
+  const _id = `${topic}/${partition}/${offset}`;
+  const letter = { _id, topic, partition, offset, reason, detail, ...NOTHING_KEPT, dead_at };
   if (unreadable === undefined) {
-    const offset = Number(message.offset);
     return {
       ...letter,
-      _id: `${topic}/${partition}/${offset}`,
-      offset,
       value_bytes: valueBytesOf(message),
       digest: identityOf(message).digest,
       published_at: new Date(Number(message.timestamp)),
     };
   }
   // One letter for all offsets of the batch.
-  const { from, to, digest } = unreadable;
-  const last = to ?? from;
-  return {
-    ...letter,
-    _id: `${topic}/${partition}/${from}`,
-    offset: from,
-    value_bytes: 0,
-    gathered: { count: last - from + 1, last_offset: last },
-    digest,
-    published_at: now,
-  };
+  const { to, digest } = unreadable;
+  const last_offset = to ?? offset;
+  const gathered = { count: last_offset - offset + 1, last_offset };
+  return { ...letter, value_bytes: 0, gathered, digest, published_at: dead_at };
 }
 
 /** The content of a letter that keeps only place and reason. */

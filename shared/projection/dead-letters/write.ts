@@ -8,6 +8,7 @@ import {
   stampsIn,
   tombstoneId,
   tombstonesIn,
+  writeAll,
 } from '../../read-models/collections.ts';
 import { idsBelow } from '../../read-models/rank-tree/keys.ts';
 import { isAnybody, NOTHING_KEPT, toBareLetter } from './letter.ts';
@@ -46,7 +47,7 @@ async function replaceLetters(
   const operations = letters.map((letter) => ({
     replaceOne: { filter: { _id: letter._id }, replacement: letter, upsert: true },
   }));
-  await lettersIn(db).bulkWrite(operations, { session, ordered: false });
+  await writeAll(lettersIn(db), operations, session);
 }
 
 /**
@@ -81,6 +82,9 @@ export function contentWithout(
   return gone.every(isAnybody) ? NOTHING_KEPT : { ...NOTHING_KEPT, erased: true };
 }
 
+/** How the `_id`s of customers' tombstones begin. */
+const OF_CUSTOMERS = tombstoneId('customer', '', '').slice(0, -1);
+
 /** Which of some customers, or of anybody, are deleted. */
 async function findDeleted(
   db: Db,
@@ -88,10 +92,12 @@ async function findDeleted(
   customers: readonly string[],
 ): Promise<ReadonlySet<string>> {
   const exact = customers.filter((customer) => !isAnybody(customer));
-  const found = new Set(
-    (await findTombstones(db, exact.map(tombstoneIdOf), session)).map(({ _id }) => _id),
+  const tombstones = await findTombstones(
+    db,
+    exact.map((customer) => `${OF_CUSTOMERS}${customer}`),
+    session,
   );
-  const deleted = new Set(exact.filter((customer) => found.has(tombstoneIdOf(customer))));
+  const deleted = new Set(tombstones.map(({ _id }) => _id.slice(OF_CUSTOMERS.length)));
   for (const anybody of customers.filter(isAnybody)) {
     if (await hasDeletedCustomers(db, session, storeOf(anybody))) deleted.add(anybody);
   }
@@ -143,18 +149,13 @@ async function withPositions(db: Db, session: ClientSession, letters: readonly D
     const named = letter.customers
       .map(storeOf)
       .filter((id) => id !== '')
-      .map((id): [string, number] => [id, positions.get(id) ?? 0]);
+      .map((id) => [id, positions.get(id) ?? 0] as const);
     return { ...letter, positions: Object.fromEntries(named) };
   });
 }
 
 function storeOf(customer: string): string {
   return customer.slice(0, customer.indexOf('/'));
-}
-
-function tombstoneIdOf(customer: string): string {
-  const [storeId = '', id = ''] = customer.split('/');
-  return tombstoneId('customer', storeId, id);
 }
 
 export async function takeCensus(

@@ -13,6 +13,7 @@ import {
   REWRITINGS,
   type Stamp,
   lettersIn,
+  writeAll,
 } from '../../read-models/collections.ts';
 import {
   erasedJson,
@@ -94,21 +95,18 @@ async function eraseDocuments(
 
 /** Begins erasures. Current ones start again, since new records may name the customer. */
 async function begin(db: Db, session: ClientSession, erasures: readonly Erasure[]): Promise<void> {
-  if (erasures.length === 0) return;
-  await erasuresIn(db).bulkWrite(
-    erasures.map(({ _id, store_id, position, partition, began_at }) => ({
-      updateOne: {
-        filter: { _id },
-        update: {
-          $set: { position, partition },
-          $setOnInsert: { store_id, began_at },
-          $unset: { done: '' as const },
-        },
-        upsert: true,
+  const operations = erasures.map(({ _id, store_id, position, partition, began_at }) => ({
+    updateOne: {
+      filter: { _id },
+      update: {
+        $set: { position, partition },
+        $setOnInsert: { store_id, began_at },
+        $unset: { done: '' as const },
       },
-    })),
-    { session, ordered: false },
-  );
+      upsert: true,
+    },
+  }));
+  await writeAll(erasuresIn(db), operations, session);
 }
 
 export interface Erasing {
@@ -182,7 +180,7 @@ export async function eraseKind(
       updateOne: { filter: { _id, store_id: work.storeId }, update: { $set }, hint: BY_ID },
     });
   }
-  if (operations.length > 0) await collection.bulkWrite(operations, { session, ordered: false });
+  await writeAll(collection, operations, session);
   return end;
 }
 
@@ -255,7 +253,6 @@ async function enqueueStores(
   storeIds: readonly string[],
   partition: number,
 ) {
-  if (storeIds.length === 0) return;
   const entered_at = new Date();
   const operations = storeIds.map((store_id) => ({
     replaceOne: {
@@ -264,7 +261,7 @@ async function enqueueStores(
       upsert: true,
     },
   }));
-  await queueIn(db).bulkWrite(operations, { session, ordered: false });
+  await writeAll(queueIn(db), operations, session);
 }
 
 export async function dequeueStore(db: Db, session: ClientSession, storeId: string): Promise<void> {

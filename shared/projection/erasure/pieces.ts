@@ -10,6 +10,7 @@ import {
   idsOfStore,
   type Stamp,
   stampsIn,
+  writeAll,
 } from '../../read-models/collections.ts';
 import {
   type Erasure,
@@ -133,8 +134,7 @@ async function noteProgress(
     if (done === undefined) return [{ deleteOne: { filter: { _id } } }];
     return done === null ? [] : [{ updateOne: { filter: { _id }, update: { $set: { done } } } }];
   });
-  if (operations.length === 0) return;
-  await erasuresIn(db).bulkWrite(operations, { session, ordered: false });
+  await writeAll(erasuresIn(db), operations, session);
 }
 
 /** The last write, so that it seldom conflicts with a slice of the store in another process. */

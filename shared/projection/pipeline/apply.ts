@@ -16,6 +16,7 @@ import {
   tombstonesWith,
   stampsIn,
   tombstonesIn,
+  writeAll,
 } from '../../read-models/collections.ts';
 import type { Slice } from '../slice/checkpoint.ts';
 import { toDeadLetter } from '../dead-letters/letter.ts';
@@ -87,7 +88,7 @@ export async function applyChanges(
     // Stamps name the slice that is its partition's next one.
     isNext: checkpoint !== undefined,
     plan: planned,
-    stored,
+    stamps: stored.stamps,
     epochs,
     trees,
     erasedAt: left.erasedAt,
@@ -111,10 +112,9 @@ function lettersOf(
 function deletionsIn(messages: Slice['messages'], { erased }: Plan): Deletions {
   return new Map(
     [...erased].flatMap(([storeId, deletions]) =>
-      [...deletions].map(([id, at]): [string, number] => [
-        documentId(storeId, id),
-        Number(messages[at]?.offset),
-      ]),
+      [...deletions].map(
+        ([id, at]) => [documentId(storeId, id), Number(messages[at]?.offset)] as const,
+      ),
     ),
   );
 }
@@ -128,7 +128,7 @@ interface Writing {
   isNext: boolean;
   plan: Plan;
   /** The stamps before. */
-  stored: Pick<Stored, 'stamps'>;
+  stamps: Stored['stamps'];
   epochs: Epochs;
   trees: TreeCache;
   /** When the stores were erased, for stamps that begin again. */
@@ -137,12 +137,12 @@ interface Writing {
 
 /** In few round trips. @returns the positions that it gives. */
 async function writePlan(writing: Writing): Promise<GivenPositions> {
-  const { db, session, plan, stored, trees } = writing;
+  const { db, session, plan, stamps, trees } = writing;
   // Every effective change moves a stamp.
   if (plan.stamps.size === 0) return new Map();
   await writeTombstones(writing);
   // Before the documents, which need no erasing, also if a customer is back.
-  const deleted = { customers: plan.erased, stamps: plan.stamps, before: stored.stamps };
+  const deleted = { customers: plan.erased, stamps: plan.stamps, before: stamps };
   await eraseCustomers(db, session, deleted, writing.slice.partition);
   for (const entity of Object.keys(COLLECTIONS) as EntityName[]) {
     await writeDocuments(writing, entity);
@@ -151,7 +151,7 @@ async function writePlan(writing: Writing): Promise<GivenPositions> {
     plan.replacements.delete(entity);
   }
   const layouts = await writeLayouts(db, session, plan.layouts);
-  const roots = await maintainTrees(db, session, plan.trees, stored.stamps, trees);
+  const roots = await maintainTrees(db, session, plan.trees, stamps, trees);
   const given = await writeStamps(writing, roots, layouts);
   await markStoreRecords(db, session, plan.storeRecords);
   return given;
@@ -185,12 +185,11 @@ async function writeTombstones({
   );
   if (restored.length > 0)
     operations.push({ deleteMany: { filter: tombstonesWith(restored), hint: BY_ID } });
-  if (operations.length > 0)
-    await tombstonesIn(db).bulkWrite(operations, { session, ordered: false });
+  await writeAll(tombstonesIn(db), operations, session);
 }
 
 async function writeStamps(
-  { db, session, slice, isNext, plan, stored, epochs, erasedAt }: Writing,
+  { db, session, slice, isNext, plan, stamps, epochs, erasedAt }: Writing,
   roots: readonly RootChange[],
   layouts: ReadonlyMap<string, string>,
 ): Promise<GivenPositions> {
@@ -201,7 +200,7 @@ async function writeStamps(
     const $inc = { ...counters, ...under('counts', counts), ...under('tombstones', tombstones) };
     // They follow the stamp as read in this transaction: another process that gives positions
     // meanwhile causes a write conflict.
-    const { fields: $set, given: taken } = epochs.fieldsAfter(_id, stored.stamps.get(_id), change);
+    const { fields: $set, given: taken } = epochs.fieldsAfter(_id, stamps.get(_id), change);
     given.set(_id, taken);
     if (isNext) Object.assign($set, { slice_partition: slice.partition, slice_end: slice.next });
     if (typeof offset === 'string') $set['timezone_offset'] = offset;
@@ -219,7 +218,7 @@ async function writeStamps(
       updateOne: { filter: { _id }, update: { $inc, $set, $setOnInsert, ...$unset }, upsert: true },
     };
   });
-  await stampsIn(db).bulkWrite(operations, { session, ordered: false });
+  await writeAll(stampsIn(db), operations, session);
   return given;
 }
 

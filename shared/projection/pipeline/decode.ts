@@ -121,7 +121,6 @@ export async function withoutErasedStores(
     const stamp = stamps.get(change.storeId);
     if (stamp === undefined || stamp.erased_at !== undefined) asked.add(change.storeId);
   }
-  if (asked.size === 0) return { entries, rejected, skipped: 0, erasedAt: new Map<string, Date>() };
   const erased = await findErased(asked);
   const remains = (at: number, storeIds: readonly string[]) => {
     const message = messages[at];
@@ -130,9 +129,7 @@ export async function withoutErasedStores(
     );
   };
   const left = {
-    entries: entries.filter(
-      ({ at, change }) => !asked.has(change.storeId) || remains(at, [change.storeId]),
-    ),
+    entries: entries.filter(({ at, change }) => remains(at, [change.storeId])),
     rejected: rejected.filter(({ at }) => remains(at, named.get(at) ?? [])),
   };
   const skipped = entries.length + rejected.length - left.entries.length - left.rejected.length;

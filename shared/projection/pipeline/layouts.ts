@@ -11,7 +11,9 @@ import {
   type Documents,
   idsOfStore,
   type ProductDocument,
+  writeAll,
 } from '../../read-models/collections.ts';
+import { getOrInsert } from '../../maps.ts';
 import { nextVersion } from '../rank-tree/loaded-tree.ts';
 
 /** The place in the layout: a product's category, empty for none, or a category's position. */
@@ -40,8 +42,7 @@ export function noteLayout(
   after: Place | null,
 ): void {
   if (before === after) return;
-  const products = changes.get(storeId) ?? new Map<string, number>();
-  changes.set(storeId, products);
+  const products = getOrInsert(changes, storeId, () => new Map());
   for (const [place, by] of [
     [before, -1],
     [after, 1],
@@ -65,16 +66,14 @@ export async function writeLayouts(
   const moved = [...changes].flatMap(([store_id, products]) =>
     [...products].flatMap(([_id, by]) => (by === 0 ? [] : { _id, store_id, by })),
   );
-  if (moved.length > 0) {
-    const operations = moved.map(({ _id, store_id, by }) => ({
-      updateOne: {
-        filter: { _id },
-        update: { $inc: { products: by }, $setOnInsert: { store_id } },
-        upsert: true,
-      },
-    }));
-    await collection.bulkWrite(operations, { session, ordered: false });
-  }
+  const operations = moved.map(({ _id, store_id, by }) => ({
+    updateOne: {
+      filter: { _id },
+      update: { $inc: { products: by }, $setOnInsert: { store_id } },
+      upsert: true,
+    },
+  }));
+  await writeAll(collection, operations, session);
   const fewer = moved.flatMap(({ _id, by }) => (by < 0 ? _id : []));
   if (fewer.length > 0)
     await collection.deleteMany({ _id: { $in: fewer }, products: 0 }, { session });

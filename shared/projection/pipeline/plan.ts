@@ -4,6 +4,7 @@
  */
 import type { EntityName } from '../../events/entities.ts';
 import { EventRejected } from '../../events/rejection.ts';
+import { getOrInsert } from '../../maps.ts';
 import {
   documentId,
   type ReadModelDocument,
@@ -173,21 +174,13 @@ function planOutcome(
     const deletions = entries.filter((entry) => entry.change.deletes);
     const lastDeletion = deletions.at(-1);
     if (lastDeletion !== undefined) {
-      const ids = result.erased.get(storeId) ?? new Map<string, number>();
-      result.erased.set(storeId, ids.set(id, lastDeletion.at));
+      getOrInsert(result.erased, storeId, () => new Map()).set(id, lastDeletion.at);
       for (const naming of NAMING_CUSTOMERS) add(stamp.counters, naming, deletions.length);
     }
   }
-  for (const {
-    change: { time, newerVersion },
-    at,
-  } of entries) {
-    result.applied.push({
-      entity,
-      time,
-      at,
-      ...(newerVersion !== undefined && { newerVersion }),
-    });
+  for (const { change: applied, at } of entries) {
+    const { time, newerVersion } = applied;
+    result.applied.push({ entity, time, at, ...(newerVersion !== undefined && { newerVersion }) });
   }
 }
 
@@ -241,13 +234,10 @@ function isErased(
 }
 
 function stampOf({ stamps }: Plan, storeId: string, stored: Stored): StampChange {
-  let stamp = stamps.get(storeId);
-  if (stamp === undefined) {
+  return getOrInsert(stamps, storeId, () => {
     const position = stored.stamps.get(storeId)?.position ?? 0;
-    stamp = { counters: {}, counts: {}, tombstones: {}, position, positions: {} };
-    stamps.set(storeId, stamp);
-  }
-  return stamp;
+    return { counters: {}, counts: {}, tombstones: {}, position, positions: {} };
+  });
 }
 
 function add(numbers: Partial<Record<EntityName, number>>, entity: EntityName, by: number): void {
@@ -255,7 +245,5 @@ function add(numbers: Partial<Record<EntityName, number>>, entity: EntityName, b
 }
 
 function push<T>(lists: Map<EntityName, T[]>, entity: EntityName, item: T): void {
-  const list = lists.get(entity);
-  if (list === undefined) lists.set(entity, [item]);
-  else list.push(item);
+  getOrInsert(lists, entity, () => []).push(item);
 }

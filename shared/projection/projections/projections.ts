@@ -31,36 +31,43 @@ export interface ProjectionContext {
 /** The fields of every document: its record and version, and the offset of its date-times. */
 type CommonField = '_id' | 'store_id' | 'sequence' | 'offset';
 
-interface Projection<E extends EntityName> {
-  /** The fields of the document that not all documents have, but those by which lists are filtered. */
-  project: (told: ToldOf<E>) => Omit<Unplaced<Documents[E]>, CommonField>;
-  customerOf?: (state: EntityStates[E]) => string | null;
-}
+const dateOf = (text: string) => new Date(checkedInstant(text));
 
-/**
- * When a state was updated, in milliseconds since 1970: `updated_at`, else the event's own time
- * (rule R12.4).
- */
-function updatedAt({ updated_at: text }: { updated_at?: string | null }, time: number): number {
-  return text === null || text === undefined ? time : checkedInstant(text);
+/** When a state was updated: `updated_at`, else the event's own time (rule R12.4). */
+function updatedAt({ state, time }: ToldOf<Exclude<EntityName, 'review' | 'option_group'>>) {
+  return typeof state.updated_at === 'string' ? dateOf(state.updated_at) : new Date(time);
 }
 
 function members(object: object): string {
   return JSON.stringify(object).slice(1, -1);
 }
 
-const storeProjection: Projection<'store'> = {
-  project: (told) => ({
+function bodies({ summary, rest }: RecordDescription, told: Told) {
+  const shown = summary(told);
+  return { summary: JSON.stringify(shown), whole: JSON.stringify({ ...shown, ...rest(told) }) };
+}
+
+interface ShownOption {
+  id: string;
+  active: boolean;
+  position: number;
+}
+
+/** Makes the fields of the document that not all documents have, but those by which lists are filtered. */
+type Projection<E extends EntityName> = (
+  told: ToldOf<E>,
+) => Omit<Unplaced<Documents[E]>, CommonField>;
+
+const projections: { [E in EntityName]: Projection<E> } = {
+  store: (told) => ({
     status: told.state.status ?? 'active',
-    created_at: new Date(checkedInstant(told.state.created_at)),
-    updated_at: new Date(updatedAt(told.state, told.time)),
+    created_at: dateOf(told.state.created_at),
+    updated_at: updatedAt(told),
     summary: JSON.stringify(store.all(told)),
   }),
-};
 
-const customerProjection: Projection<'customer'> = {
-  project(told) {
-    const { id, state, time } = told;
+  customer(told) {
+    const { id, state } = told;
     const document = state.document ?? '';
     return {
       rank_key: nameKey(foldName(state.name), id),
@@ -68,83 +75,53 @@ const customerProjection: Projection<'customer'> = {
       document_digits: digitsOf(document),
       document_key: alphanumericOf(document),
       phone_digits: digitsOf(state.phone ?? ''),
-      updated_at: new Date(updatedAt(state, time)),
+      updated_at: updatedAt(told),
       summary: JSON.stringify(customer.all(told)),
     };
   },
-};
 
-const orderProjection: Projection<'order'> = {
-  project(told) {
-    const { id, state, time } = told;
-    const customerId = state.customer?.id ?? null;
+  order(told) {
+    const { id, state } = told;
+    const { status, order_type } = state;
+    const customer_id = customerNamedBy(told);
     const whole = {
       customer: order.fields.customer.show(state.customer, told),
       ...order.rest(told),
     };
     return {
       rank_key: timeKey(checkedInstant(state.created_at), id),
-      facet: orderFacet({
-        status: state.status,
-        order_type: state.order_type,
-        customer_id: customerId,
-      }),
-      customer_id: customerId,
-      updated_at: new Date(updatedAt(state, time)),
+      facet: orderFacet({ status, order_type, customer_id }),
+      customer_id,
+      updated_at: updatedAt(told),
       summary: JSON.stringify(order.summary(told)),
       whole: JSON.stringify(whole),
     };
   },
 
-  customerOf: (state) => state.customer?.id ?? null,
-};
-
-const reviewProjection: Projection<'review'> = {
-  project: (told) => ({
+  review: (told) => ({
     rank_key: timeKey(checkedInstant(told.state.created_at), told.id),
     facet: reviewFacet(told.state.rating),
-    customer_id: told.state.customer_id ?? null,
+    customer_id: customerNamedBy(told),
     ...bodies(review, told),
   }),
 
-  customerOf: (state) => state.customer_id ?? null,
-};
+  coupon: (told) => ({ created_at: dateOf(told.state.created_at), ...bodies(coupon, told) }),
 
-const couponProjection: Projection<'coupon'> = {
-  project: (told) => ({
-    created_at: new Date(checkedInstant(told.state.created_at)),
-    ...bodies(coupon, told),
-  }),
-};
+  campaign: (told) => ({ created_at: dateOf(told.state.created_at), ...bodies(campaign, told) }),
 
-const campaignProjection: Projection<'campaign'> = {
-  project: (told) => ({
-    created_at: new Date(checkedInstant(told.state.created_at)),
-    ...bodies(campaign, told),
-  }),
-};
-
-function bodies({ summary, rest }: RecordDescription, told: Told) {
-  const shown = summary(told);
-  return { summary: JSON.stringify(shown), whole: JSON.stringify({ ...shown, ...rest(told) }) };
-}
-
-const categoryProjection: Projection<'category'> = {
-  project(told) {
+  category(told) {
     const { name, position, active } = told.state;
     return {
       name,
       position,
       active,
-      updated_at: new Date(updatedAt(told.state, told.time)),
+      updated_at: updatedAt(told),
       summary: JSON.stringify(category.summary(told)),
       dates: members(category.rest(told)),
     };
   },
-};
 
-const productProjection: Projection<'product'> = {
-  project(told) {
+  product(told) {
     const { name, position, active, category_id, option_group_ids } = told.state;
     const { option_group_ids: _groups, created_at, ...beforeGroups } = product.rest(told);
     return {
@@ -153,22 +130,14 @@ const productProjection: Projection<'product'> = {
       active,
       category_id: category_id ?? '',
       option_group_ids: [...new Set(option_group_ids ?? [])],
-      updated_at: new Date(updatedAt(told.state, told.time)),
+      updated_at: updatedAt(told),
       summary: JSON.stringify(product.summary(told)),
       before_groups: members(beforeGroups),
       after_groups: members({ created_at }),
     };
   },
-};
 
-interface ShownOption {
-  id: string;
-  active: boolean;
-  position: number;
-}
-
-const optionGroupProjection: Projection<'option_group'> = {
-  project(told) {
+  option_group(told) {
     const group = RECORDS.option_group.all(told);
     const options = (group['options'] as ShownOption[]).sort(
       (a, b) => a.position - b.position || (a.id < b.id ? -1 : 1),
@@ -179,18 +148,6 @@ const optionGroupProjection: Projection<'option_group'> = {
       active_summary: JSON.stringify({ ...group, options: options.filter(({ active }) => active) }),
     };
   },
-};
-
-const projections: { [E in EntityName]: Projection<E> } = {
-  store: storeProjection,
-  coupon: couponProjection,
-  customer: customerProjection,
-  review: reviewProjection,
-  campaign: campaignProjection,
-  order: orderProjection,
-  category: categoryProjection,
-  product: productProjection,
-  option_group: optionGroupProjection,
 };
 
 function projectionOf<E extends EntityName>({ entity }: { entity: E }): Projection<E> {
@@ -224,11 +181,12 @@ export function documentOf(
   return Object.assign(
     { _id: documentId(storeId, id), store_id: storeId, sequence, offset: context.offset },
     RECORDS[change.entity].filters(told),
-    projectionOf(change).project(told) as Unplaced<ReadModelDocument>,
+    projectionOf(change)(told) as Unplaced<ReadModelDocument>,
   );
 }
 
-export function customerNamedBy(change: Change): string | null {
-  if (change.state === null) return null;
-  return projectionOf(change).customerOf?.(change.state) ?? null;
+/** The customer whom an order or a review names. */
+export function customerNamedBy({ entity, state }: Change): string | null {
+  if (entity === 'order') return state?.customer?.id ?? null;
+  return entity === 'review' ? (state?.customer_id ?? null) : null;
 }

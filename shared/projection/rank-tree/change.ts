@@ -2,7 +2,7 @@
  * Counts the changes of a slice in rank trees, and cuts leaves and nodes that outgrow their bounds,
  * after the documents are written.
  */
-import { RANK_NODES, type Stamp } from '../../read-models/collections.ts';
+import { RANK_NODES, type Stamp, writeAll } from '../../read-models/collections.ts';
 import type { RankNode, Root, LeafTexts, TreeName } from '../../read-models/rank-tree/nodes.ts';
 import {
   type LoadedTree,
@@ -23,6 +23,7 @@ import {
   type Share,
   type TextOperations,
 } from './stored.ts';
+import { getOrInsert } from '../../maps.ts';
 import { splitPrepended, cutLeaves, type Part, type TreeNode } from './nodes.ts';
 import { boundaryBetween, compareKeys } from '../../read-models/rank-tree/keys.ts';
 import { type RankEntry, type RankTree, RANK_TREES } from '../../read-models/rank-tree/trees.ts';
@@ -61,11 +62,8 @@ function countIn(loaded: LoadedTree, { added, removed }: TreeChange): Touched[] 
   const shareOf = (place: LeafPlace | null): Share | null => {
     if (place === null) return null;
     const { node, leaf, end } = place;
-    let inNode = touched.get(node);
-    if (inNode === undefined) touched.set(node, (inNode = { node, end, shares: new Map() }));
-    let share = inNode.shares.get(leaf);
-    if (share === undefined) inNode.shares.set(leaf, (share = { added: [], removed: [] }));
-    return share;
+    const { shares } = getOrInsert(touched, node, () => ({ node, end, shares: new Map() }));
+    return getOrInsert(shares, leaf, () => ({ added: [], removed: [] }));
   };
   for (const entry of added) shareOf(loaded.count(entry, 1))?.added.push(entry);
   for (const entry of removed) shareOf(loaded.count(entry, -1))?.removed.push(entry);
@@ -206,13 +204,9 @@ export async function maintainTrees(
   const obsolete: string[] = [];
   const texts: TextOperations = [];
   for (const change of changes.values()) {
-    const transaction: TreeTransaction = {
-      db,
-      session,
-      tree: RANK_TREES[change.tree],
-      storeId: change.storeId,
-    };
-    const root = stamps.get(change.storeId)?.ranks?.[change.tree] ?? {};
+    const { tree, storeId } = change;
+    const transaction: TreeTransaction = { db, session, tree: RANK_TREES[tree], storeId };
+    const root = stamps.get(storeId)?.ranks?.[tree] ?? {};
     const loaded = await changeTree(
       transaction,
       change,
@@ -220,13 +214,13 @@ export async function maintainTrees(
       texts,
       cache.take(transaction, root.version),
     );
-    const rootChange = { tree: change.tree, storeId: change.storeId, counts: countsOf(change) };
+    const rootChange = { tree, storeId, counts: countsOf(change) };
     if (loaded === null) {
       roots.push(rootChange);
       continue;
     }
-    nodes.push(...loaded.takeChanged(transaction.tree, transaction.storeId));
-    obsolete.push(...loaded.takeObsolete(transaction.tree, transaction.storeId));
+    nodes.push(...loaded.takeChanged(transaction.tree, storeId));
+    obsolete.push(...loaded.takeObsolete(transaction.tree, storeId));
     const version = nextVersion();
     roots.push({ ...rootChange, nodes: { leaves: loaded.leaves, levels: loaded.levels, version } });
     cache.put(transaction, version, loaded);
@@ -239,11 +233,7 @@ export async function maintainTrees(
   );
   operations.push(...obsolete.map((_id) => ({ deleteOne: { filter: { _id } } })));
   operations.push(...(texts as AnyBulkWriteOperation<RankNode | LeafTexts>[]));
-  if (operations.length > 0) {
-    await db
-      .collection<RankNode | LeafTexts>(RANK_NODES)
-      .bulkWrite(operations, { session, ordered: false });
-  }
+  await writeAll(db.collection<RankNode | LeafTexts>(RANK_NODES), operations, session);
   return roots;
 }
 

@@ -12,6 +12,7 @@ import {
   type RankNode,
   type TreeName,
 } from '../../read-models/rank-tree/nodes.ts';
+import { getOrInsert } from '../../maps.ts';
 import { bytesOfTexts } from '../../read-models/search-texts.ts';
 import { divide, type Part, TreeNode } from './nodes.ts';
 
@@ -244,11 +245,6 @@ function isSame(a: RankEntry, b: RankEntry): boolean {
 }
 
 function changeOf(changes: TreeChanges, { tree }: RankEntry, storeId: string): TreeChange {
-  const key = `${tree}/${storeId}`;
-  let change = changes.get(key);
-  if (change === undefined) {
-    change = { tree, storeId, added: [], removed: [] };
-    changes.set(key, change);
-  }
-  return change;
+  const make = () => ({ tree, storeId, added: [], removed: [] });
+  return getOrInsert(changes, `${tree}/${storeId}`, make);
 }

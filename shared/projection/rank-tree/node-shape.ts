@@ -6,7 +6,12 @@ import { Binary } from 'mongodb';
 import { type TSchema, Type } from 'typebox';
 import { Compile } from 'typebox/compile';
 import { compareKeys } from '../../read-models/rank-tree/keys.ts';
-import { type RankNode, packCounts, unpackCounts } from '../../read-models/rank-tree/nodes.ts';
+import {
+  type RankNode,
+  packCounts,
+  unpackCounts,
+  WIDTHS,
+} from '../../read-models/rank-tree/nodes.ts';
 
 export const CLOSED = { additionalProperties: false } as const;
 
@@ -71,16 +76,14 @@ export const RootShape = Type.Union([
 ]);
 export const damageOfRoot = shapeCheck(RootShape);
 
-/** Bytes of a count, as packed counts have them. */
-const WIDTHS = new Set([1, 2, 4, 6]);
-
 export function damageOf(node: object): string | null {
   const damage = nodeShape(node);
   if (damage !== null) return damage;
   const { boundaries, facets, counts, bytes } = node as RankNode;
   if (bytes !== undefined && bytes.length !== boundaries.length) return '/bytes has another length';
   const numbers = boundaries.length * facets.length;
-  const isPacked = numbers === 0 ? counts.length() === 0 : WIDTHS.has(counts.length() / numbers);
+  const isPacked =
+    numbers === 0 ? counts.length() === 0 : WIDTHS.includes(counts.length() / numbers);
   return isPacked ? null : '/counts has another length';
 }
 

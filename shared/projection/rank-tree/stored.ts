@@ -3,7 +3,7 @@
  * trees anew.
  */
 import type { AnyBulkWriteOperation, Document } from 'mongodb';
-import { ONE_BATCH, RANK_NODES, nodesIn } from '../../read-models/collections.ts';
+import { ONE_BATCH, RANK_NODES, nodesIn, writeAll } from '../../read-models/collections.ts';
 import {
   type LeafTexts,
   nodeId,
@@ -179,7 +179,7 @@ export async function buildTree(transaction: TreeTransaction): Promise<LoadedTre
   const leaves: Part[] = [];
   for await (const batch of inBatches(leavesOf(tree, readRecords(transaction)), LEAVES_A_WRITE)) {
     const texts = batch.flatMap((leaf) => replaceTexts(transaction, leaf));
-    if (texts.length > 0) await stored.bulkWrite(texts, { session, ordered: false });
+    await writeAll(stored, texts, session);
     for (const { texts: _written, ...leaf } of batch) leaves.push(leaf);
   }
   return LoadedTree.of(tree, leaves);

@@ -6,7 +6,7 @@ import { hash, randomUUID } from 'node:crypto';
 import type { ClientSession, Collection, Db, Filter, FindOptions } from 'mongodb';
 import { damagedBatch, type LogMessage, batchDigest } from '../../kafka/message.ts';
 import { activeSpan, traced } from '../../tracing.ts';
-import { systemClock } from '../../waiting.ts';
+import { type Clock, systemClock } from '../../waiting.ts';
 import { StoreDataError } from '../../errors.ts';
 import type { Positions } from '../../kafka/positions.ts';
 import { CHECKPOINTS } from '../../read-models/collections.ts';
@@ -206,17 +206,8 @@ export async function applyWithCheckpoint<T>(
   // A damaged batch proves nothing about the log.
   const newest = slice.messages.findLast((message) => damagedBatch(message) === undefined);
   const last = newest === undefined ? claim.lastMessage : identityOf(newest);
-  const filter = placeOf(claim);
   const result = await runInTransaction(claim.session, () =>
-    apply(async () => {
-      const $set = { position: slice.next, updated_at: new Date(clock.wall()), last_message: last };
-      const { modifiedCount } = await claim.checkpoints.updateOne(
-        filter,
-        { $set },
-        { session: claim.session },
-      );
-      if (modifiedCount === 0) throw fenced(claim.id);
-    }),
+    apply(() => writeCheckpoint(claim, { position: slice.next, last_message: last }, clock)),
   );
   claim.position = slice.next;
   claim.lastMessage = last;
@@ -225,16 +216,20 @@ export async function applyWithCheckpoint<T>(
 
 /** Finds the checkpoint where its claim left it. */
 function placeOf({ id, owner, position, lastMessage }: Claim): Filter<Checkpoint> {
-  const last = Object.entries(lastMessage ?? {}).map(([field, value]) => [
-    `last_message.${field}`,
-    value,
-  ]);
-  return {
-    _id: id,
-    owner,
-    position,
-    ...(lastMessage === null ? { last_message: null } : Object.fromEntries(last)),
-  };
+  return { _id: id, owner, position, last_message: lastMessage };
+}
+
+async function writeCheckpoint(
+  claim: Claim,
+  moved: Partial<Checkpoint>,
+  clock: Clock,
+): Promise<void> {
+  const { modifiedCount } = await claim.checkpoints.updateOne(
+    placeOf(claim),
+    { $set: { ...moved, updated_at: new Date(clock.wall()) } },
+    { session: claim.session },
+  );
+  if (modifiedCount === 0) throw fenced(claim.id);
 }
 
 /**
@@ -242,12 +237,8 @@ function placeOf({ id, owner, position, lastMessage }: Claim): Filter<Checkpoint
  * checkpoint names could not be ended.
  * @throws {StoreDataError} `fenced` when the checkpoint has another owner, position or last message.
  */
-export async function holdCheckpoint(claim: Claim, clock = systemClock): Promise<void> {
-  const update = { $set: { updated_at: new Date(clock.wall()) } };
-  const held = await claim.checkpoints.updateOne(placeOf(claim), update, {
-    session: claim.session,
-  });
-  if (held.modifiedCount === 0) throw fenced(claim.id);
+export function holdCheckpoint(claim: Claim, clock = systemClock): Promise<void> {
+  return writeCheckpoint(claim, {}, clock);
 }
 
 function fenced(id: string): StoreDataError {

@@ -11,8 +11,9 @@ import {
   recordsOf,
   type Tombstone,
   TOMBSTONES,
+  writeAll,
 } from '../../read-models/collections.ts';
-import { NAMING_CUSTOMERS, withoutErased } from '../../read-models/erasures.ts';
+import { namesCustomers, withoutErased } from '../../read-models/erasures.ts';
 import { inBatches } from '../../waiting.ts';
 import { type TakenPositions, takePosition } from '../slice/epochs.ts';
 
@@ -71,12 +72,9 @@ export async function findDamagedPositions(
     )
     .toArray();
   const found: DamagedPosition[] = [];
-  for (const isShared of [true, false]) {
-    const values = damaged
-      .filter(({ isPosition }) => isPosition === isShared)
-      .map(({ _id }) => _id);
-    for await (const some of inBatches(values, TOGETHER)) {
-      const feed_position = { $in: some };
+  for (const [isShared, ofKind] of Map.groupBy(damaged, ({ isPosition }) => isPosition)) {
+    for await (const some of inBatches(ofKind, TOGETHER)) {
+      const feed_position = { $in: some.map(({ _id }) => _id) };
       for (const entity of ENTITY_NAMES) {
         for (const [collection, filter] of [
           [COLLECTIONS[entity], recordsOf(entity, storeId)],
@@ -118,17 +116,15 @@ export async function repairPositions(
   for (const [collection, ofCollection] of Map.groupBy(damaged, (one) => one.collection)) {
     const documents = db.collection<Positioned>(collection);
     for await (const some of inBatches(ofCollection, TOGETHER)) {
-      const json = await shownJson(db, session, storeId, some);
-      await documents.bulkWrite(
-        some.map(({ _id, entity }) => ({
-          updateOne: {
-            filter: { _id, store_id: storeId },
-            update: { $set: { ...json.get(_id), feed_position: takePosition(taken, entity) } },
-            hint: BY_ID,
-          },
-        })),
-        { session, ordered: false },
-      );
+      const json = await shownJson(db, session, storeId, collection, some);
+      const operations = some.map(({ _id, entity }) => ({
+        updateOne: {
+          filter: { _id, store_id: storeId },
+          update: { $set: { ...json.get(_id), feed_position: takePosition(taken, entity) } },
+          hint: BY_ID,
+        },
+      }));
+      await writeAll(documents, operations, session);
     }
   }
 }
@@ -138,18 +134,13 @@ async function shownJson(
   db: Db,
   session: ClientSession,
   storeId: string,
+  collection: string,
   damaged: readonly DamagedPosition[],
 ): Promise<ReadonlyMap<string, { summary: string; whole: string }>> {
-  const [first] = damaged;
-  if (
-    first === undefined ||
-    !NAMING_CUSTOMERS.some((entity) => COLLECTIONS[entity] === first.collection)
-  ) {
-    return new Map();
-  }
+  if (!namesCustomers(collection)) return new Map();
   type Naming = ReadModelDocument & { whole: string };
   const found = await db
-    .collection<Naming>(first.collection)
+    .collection<Naming>(collection)
     .find(
       { store_id: storeId, _id: { $in: damaged.map(({ _id }) => _id) } },
       { session, hint: BY_ID },
@@ -158,6 +149,6 @@ async function shownJson(
   const positioned = found.map((one) =>
     Number.isSafeInteger(one.feed_position) ? one : { ...one, feed_position: 0 },
   );
-  const shown = await withoutErased(db, session, first.collection, positioned);
+  const shown = await withoutErased(db, session, collection, positioned);
   return new Map(shown.map(({ _id, summary, whole }) => [_id, { summary, whole }]));
 }

@@ -279,12 +279,20 @@ async function positionedStamp(
  */
 function stampOf(storeId: string, before: Partial<Stamp>, counted: CountedStore): Stamp {
   const { timezoneOffset, kinds } = counted;
+  const now = Date.now();
+  const perEntity = (count: (entity: EntityName) => number) =>
+    Object.fromEntries(
+      ENTITY_NAMES.map((entity) => [entity, count(entity)] as const).filter(([, some]) => some > 0),
+    );
   const stamp: Stamp = {
     _id: storeId,
     store_id: storeId,
-    counts: {},
-    tombstones: {},
-    positions: {},
+    counts: perEntity((entity) => kinds[entity].records),
+    tombstones: perEntity((entity) => kinds[entity].tombstones),
+    positions: perEntity((entity) =>
+      Math.max(countIn(before.positions, entity), kinds[entity].position),
+    ),
+    ...perEntity((entity) => Math.max(countIn(before, entity) + 1, now)),
   };
   if (timezoneOffset !== null) stamp.timezone_offset = timezoneOffset;
   const position = Math.max(countIn(before, 'position'), lastPosition(before.positions, counted));
@@ -298,15 +306,6 @@ function stampOf(storeId: string, before: Partial<Stamp>, counted: CountedStore)
   const { slice_partition, slice_end } = before;
   if (Number.isSafeInteger(slice_partition) && Number.isSafeInteger(slice_end)) {
     Object.assign(stamp, { slice_partition, slice_end });
-  }
-  const now = Date.now();
-  for (const entity of ENTITY_NAMES) {
-    const { records, tombstones, position: atLeast } = kinds[entity];
-    if (records > 0) Object.assign(stamp.counts ?? {}, { [entity]: records });
-    if (tombstones > 0) Object.assign(stamp.tombstones ?? {}, { [entity]: tombstones });
-    stamp[entity] = Math.max(countIn(before, entity) + 1, now);
-    const highest = Math.max(countIn(before.positions, entity), atLeast);
-    if (highest > 0) Object.assign(stamp.positions ?? {}, { [entity]: highest });
   }
   return stamp;
 }

@@ -55,14 +55,8 @@ export async function verifyTree(
   for (const [index, above] of stored.slice(1).entries()) {
     const level = index + 1;
     compareBoundaries(`level ${level}`, above, below, compare);
-    for (const [part, { total, counts: ofPart }] of above.parts.entries()) {
-      compareCounts(
-        `part ${part} of level ${level}`,
-        { total, counts: ofPart },
-        counted[part],
-        compare,
-      );
-    }
+    for (const [at, part] of above.parts.entries())
+      compareCounts(`part ${at} of level ${level}`, part, counted[at], compare);
     counted = sumsOf(above, counted);
     below = above;
   }

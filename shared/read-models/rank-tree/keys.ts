@@ -98,13 +98,11 @@ export function indexOfKey(
  * possible.
  */
 export function boundaryBetween(left: string, right: string): string {
-  let at = 0;
-  while (at < left.length && left.charCodeAt(at) === right.charCodeAt(at)) at += 1;
-  // Never between the halves of a code point: MongoDB does not store such strings.
-  const unit = right.charCodeAt(at);
-  const end = at + (unit >= 0xd8_00 && unit < 0xdc_00 ? 2 : 1);
-  const previous = at > 0 ? right.charCodeAt(at - 1) : 0;
-  return right.slice(0, previous >= 0xd8_00 && previous < 0xdc_00 ? at + 1 : end);
+  // By code points: MongoDB does not store the half of one.
+  const before = Array.from(left);
+  const after = Array.from(right);
+  const at = after.findIndex((point, index) => point !== before[index]);
+  return after.slice(0, at + 1).join('');
 }
 
 // Facets: what a list can be filtered by besides its order, joined into one short code for each

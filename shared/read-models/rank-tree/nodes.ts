@@ -82,8 +82,7 @@ export const nodesOf = (tree: TreeName, storeId: string) => ({
  * For each facet a row of numbers, one a part, of as many bytes as the largest takes. Signed:
  * damaged ones may be below 0.
  */
-const WIDTHS = [1, 2, 4];
-const MAX_WIDTH = 6;
+export const WIDTHS = [1, 2, 4, 6];
 
 export function packCounts(parts: readonly Counts[]): { facets: string[]; counts: Binary } {
   let largest = 0;
@@ -96,7 +95,7 @@ export function packCounts(parts: readonly Counts[]): { facets: string[]; counts
     }
   }
   const facets = [...present];
-  const width = WIDTHS.find((bytes) => largest < 2 ** (8 * bytes - 1)) ?? MAX_WIDTH;
+  const width = WIDTHS.find((bytes) => largest < 2 ** (8 * bytes - 1)) ?? 6;
   const bytes = Buffer.alloc(facets.length * parts.length * width);
   let at = 0;
   for (const facet of facets) {

@@ -7,7 +7,13 @@ import {
   type ControlCollections,
   controlCollections,
 } from '#shared/access/access-keys.ts';
-import { publishAll, publishedKey, redisKeys, reconcileAccess } from '#shared/access/grants.ts';
+import {
+  newReconciliation,
+  publishAll,
+  publishedKey,
+  redisKeys,
+  reconcileAccess,
+} from '#shared/access/grants.ts';
 import { controlDatabase } from '#shared/read-models/generation.ts';
 
 const installation = useInstallation({ oneRedis: true });
@@ -39,8 +45,12 @@ function key(_id: string, version: number, changes: Partial<AccessKey> = {}): Ac
   };
 }
 
-const reconcile = (onRead: () => void = () => undefined, signal = new AbortController().signal) =>
-  reconcileAccess({
+const reconcile = async (
+  onRead: () => void = () => undefined,
+  signal = new AbortController().signal,
+) => {
+  const found = newReconciliation();
+  const options: Parameters<typeof reconcileAccess>[0] = {
     master: onlyMaster(installation.redis),
     prefix: prefix(),
     control,
@@ -50,7 +60,10 @@ const reconcile = (onRead: () => void = () => undefined, signal = new AbortContr
       return read(AbortSignal.timeout(5_000));
     },
     signal,
-  });
+  };
+  await reconcileAccess(options, found);
+  return found;
+};
 
 it('reconciling writes exactly the members that Redis lacks, or has older or different', async () => {
   const { redis } = installation;

@@ -20,8 +20,8 @@ const BY_FILE: Record<string, readonly Planted[]> = {
     },
     {
       mistake: 'the checkpoint is moved without regard to its owner and position',
-      replace: '_id: id,\n    owner,\n    position,\n    ...',
-      by: '_id: id,\n    ...',
+      replace: '{ _id: id, owner, position, last',
+      by: '{ _id: id, last',
     },
     {
       mistake: 'a claim leaves the transaction of a killed owner open',
@@ -30,13 +30,13 @@ const BY_FILE: Record<string, readonly Planted[]> = {
     },
     {
       mistake: 'the position is moved outside of the transaction',
-      replace: '{ session: claim.session },\n      );',
-      by: '{},\n      );',
+      replace: '{ session: claim.session },',
+      by: '{},',
     },
     {
       mistake: 'the position is moved one message too far',
-      replace: 'const $set = { position: slice.next,',
-      by: 'const $set = { position: slice.next + 1,',
+      replace: '{ position: slice.next,',
+      by: '{ position: slice.next + 1,',
     },
     {
       mistake: 'a slice does not stop before a damaged batch',
