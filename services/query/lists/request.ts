@@ -18,7 +18,6 @@ import { searchFilter, type SearchTerms } from './search-terms.ts';
 
 /** One way to read a page. All return the same page from one snapshot; they differ in cost. */
 export interface ListStrategy {
-  name: string;
   /** What it reads is known to be little. Any other may cost more in a larger store: it runs alone. */
   isCheap?: true;
   suits: (query: ListQuery) => boolean;

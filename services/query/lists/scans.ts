@@ -39,7 +39,6 @@ const FIRST_PAGES: BatchLimits = { underWay: 4, requests: 16 };
 
 /** The first page, in one read with those of other stores (decision 0026). */
 export const sharedFirstPage: ListStrategy = {
-  name: 'shared-first-page',
   isCheap: true,
   suits: (query) => limitsOnly(query) && query.page === 1,
   async read(view, { list, pageSize }) {
@@ -84,7 +83,6 @@ async function readFirstPages(
 
 /** Pages near the front, by the index; the stamp has the count. */
 export const firstPages: ListStrategy = {
-  name: 'first-pages',
   isCheap: true,
   suits: (query) => limitsOnly(query, 'facets') && isShallow(rankedOf(query)),
   async read(view, query) {
@@ -102,7 +100,6 @@ export const firstPages: ListStrategy = {
  * nodes say that it is large.
  */
 export const scanIfSmall: ListStrategy = {
-  name: 'scan-if-small',
   isCheap: true,
   suits: (query) =>
     query.conditions.created !== undefined &&
@@ -125,7 +122,6 @@ export const scanIfSmall: ListStrategy = {
 
 /** The nodes that count the range and find the page: one or two round trips at any depth (0033). */
 export const rankTree: ListStrategy = {
-  name: 'rank-tree',
   isCheap: true,
   suits: isRange,
   read: (view, query) => readRanked(view, rankedOf(query), query.created),
@@ -139,7 +135,6 @@ function isRange(query: ListQuery): boolean {
 
 /** A first page that most likely shows all matches: nothing is counted. */
 export const scanIfShown: ListStrategy = {
-  name: 'scan-if-shown',
   isCheap: true,
   suits(query) {
     const { search, facets, created, updated } = query.conditions;
@@ -164,7 +159,6 @@ export const scanIfShown: ListStrategy = {
 
 /** All matches, counted. */
 export const scan: ListStrategy = {
-  name: 'scan',
   suits: () => true,
   read: (view, query) => indexScan(view, scanOf(query)),
 };

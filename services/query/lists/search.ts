@@ -44,7 +44,6 @@ interface Search extends PageRequest {
  * fast: the store has too few customers for leaves, or too many leaves are uncertain.
  */
 export const searchLeaves: ListStrategy = {
-  name: 'search-leaves',
   isCheap: true,
   suits: (query) => query.search !== null && limitsOnly(query, 'search') && !isSmall(query),
   async read(view, { search: terms, page, pageSize }) {

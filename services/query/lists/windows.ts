@@ -35,7 +35,6 @@ const isCreated: ListStrategy['suits'] = ({ conditions }) => conditions.created 
 
 /** What was updated in a short window, sorted. */
 export const updatedWindow: ListStrategy = {
-  name: 'updated-window',
   suits: isUpdated,
   read: (view, query) =>
     filterFew(view, query, { condition: query.conditions.updated, index: 'by_updated' }),
@@ -43,7 +42,6 @@ export const updatedWindow: ListStrategy = {
 
 /** What was updated, among few records that the other conditions find. */
 export const updatedAmongFew: ListStrategy = {
-  name: 'updated-among-few',
   suits(query) {
     const { list, facets, stamp } = query;
     const { tree } = list;
@@ -59,7 +57,6 @@ export const updatedAmongFew: ListStrategy = {
 
 /** Customers created in a short window, sorted. Their number alone a tree counts faster. */
 export const createdWindow: ListStrategy = {
-  name: 'created-window',
   suits: isCreated,
   read(view, query) {
     const { keyIndex, leafRecords } = BY_CREATION;
@@ -119,7 +116,6 @@ async function filterFew(
  * Whatever is examined least is: the window is counted by an index alone, then scanned or sorted.
  */
 export const updatedInLong: ListStrategy = {
-  name: 'updated-in-long',
   suits: isUpdated,
   read: (view, query) => inSnapshot(view, ({ read }) => readLongWindow(read, view, query)),
 };
@@ -172,7 +168,6 @@ const KEYS_PER_CUSTOMER = 3;
  * decides whether the names are scanned or sorted.
  */
 export const createdByName: ListStrategy = {
-  name: 'created-by-name',
   suits: (query) => isCreated(query) && limitsOnly(query, 'created'),
   read: (view, query) => inSnapshot(view, ({ read }) => readCreatedByName(read, view, query)),
 };
