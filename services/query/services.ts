@@ -8,7 +8,7 @@ import type { Logger } from '#shared/logging.ts';
 import type { Generation } from '#shared/read-models/generation.ts';
 import type { Span } from '#shared/tracing.ts';
 import { RedisGates } from './access/redis-gate.ts';
-import { authenticate, reauthorize, type Caller } from './access/live-access.ts';
+import { authenticate, reauthorize } from './access/live-access.ts';
 import { connectMongodb, connectRedis, type MongodbConnections } from './connections.ts';
 import { withinStartupTimeout } from './deadline.ts';
 import { SharedChanges } from './feed/shared-changes.ts';
@@ -20,7 +20,7 @@ import type { AdmittedRequest, Admission } from './overload/admission.ts';
 import { createCaches } from './read/caches.ts';
 import { SharedReads } from './read/shared-reads.ts';
 import { semaphore } from './read/slots.ts';
-import type { Tokens } from './access/tokens.ts';
+import type { Client, Tokens } from './access/tokens.ts';
 import { authenticateClient, keyReader } from './token/client.ts';
 import type { ClientAddress } from './access/client-address.ts';
 import { createFailedAuthentications } from './token/failed-authentications.ts';
@@ -51,7 +51,7 @@ declare module 'fastify' {
     /** `null` for `/health`. */
     admitted: AdmittedRequest | null;
     /** `null` until the token passed. */
-    caller: Caller | null;
+    caller: Client | null;
     clientId: string | null;
     refused: { reason: string; clientId: string | null } | null;
     /** How long it waited for changes. */

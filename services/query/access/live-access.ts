@@ -5,7 +5,7 @@
  */
 import { hash } from 'node:crypto';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { Command, type Redis } from 'ioredis';
+import type { Redis } from 'ioredis';
 import { type ControlCollections, storeAccessId } from '#shared/access/access-keys.ts';
 import {
   decodeGrant,
@@ -29,10 +29,6 @@ import {
 import type { Permit, RedisGates } from './redis-gate.ts';
 import type { Client, TokenClaims, Tokens } from './tokens.ts';
 
-export interface Caller extends Client {
-  quota: QuotaState;
-}
-
 /**
  * Makes the step that authenticates the caller and enforces the quota. A counted request gets the
  * quota headers on every answer.
@@ -53,15 +49,14 @@ export function authenticate(
     if (claims === null) throw refusedToken('token_invalid');
     const { storeId, environment, clientId } = claims;
     if (!environments.includes(environment)) throw refusedToken('environment_not_served', clientId);
-    const bounded: WithDeadline = (read) => deadlineOf(reply)(read);
-    const live = await authorize(sources, claims, bounded, sources.quota.windowSeconds);
+    const live = await authorize(sources, claims, deadlineOf(reply), sources.quota.windowSeconds);
     if (typeof live === 'string') {
       tokens.forget(token);
       throw refusedToken(live, clientId);
     }
     tokens.remember(token, claims);
     const quota = quotaState(live, sources.quota, live.store.quota);
-    request.caller = { clientId, storeId, environment, scopes: live.scopes, quota };
+    request.caller = { clientId, storeId, environment, scopes: live.scopes };
     reply.header('ratelimit-policy', `"store";q=${quota.limit};w=${quota.windowSeconds}`);
     reply.header('ratelimit', `"store";r=${quota.remaining};t=${quota.resetSeconds}`);
     if (!quota.allowed)
@@ -100,7 +95,7 @@ function refuseMissing(required: readonly Scope[], scopes: readonly Scope[]): vo
     throw new Refused({ ...insufficientScope(required, missing), reason: 'scope_missing' });
 }
 
-export function callerOf(request: FastifyRequest): Caller {
+export function callerOf(request: FastifyRequest): Client {
   const { caller } = request;
   if (caller === null) throw new Error('the route does not authenticate');
   return caller;
@@ -265,8 +260,6 @@ function shareAuthorizing(sources: LiveAccessSources) {
   };
 }
 
-type QuotaState = ReturnType<typeof quotaState>;
-
 /**
  * What a count means under the quota of a store, its own or the configured one. A window begins
  * with its first request.
@@ -298,21 +291,18 @@ export function redisScript(text: string): RedisScript {
   return { text, name: hash('sha1', text) };
 }
 
-const UTF8 = { replyEncoding: 'utf8' } as const;
-
 export async function runScript(
   redis: Redis,
   { text, name }: RedisScript,
   keys: readonly string[],
   args: readonly (string | number)[],
 ): Promise<unknown[]> {
+  const given = [keys.length, ...keys, ...args];
   try {
-    return (await redis.sendCommand(
-      new Command('evalsha', [name, keys.length, ...keys, ...args], UTF8),
-    )) as unknown[];
+    return (await redis.call('evalsha', name, ...given)) as unknown[];
   } catch (error) {
     // A restarted Redis does not know the script yet.
     if (!(error instanceof Error) || !error.message.startsWith('NOSCRIPT')) throw error;
-    return (await redis.call('eval', text, keys.length, ...keys, ...args)) as unknown[];
+    return (await redis.call('eval', text, ...given)) as unknown[];
   }
 }

@@ -38,13 +38,16 @@ export interface Permit {
   assertValid: () => void;
 }
 
-export interface GateOptions {
-  master: RedisMaster;
+interface GatesOptions {
   prefix: string;
   control: ControlCollections;
   environments: readonly string[];
   logger: Logger;
   metrics: QueryMetrics;
+}
+
+interface GateOptions extends GatesOptions {
+  master: RedisMaster;
   changed: () => void;
 }
 
@@ -216,16 +219,15 @@ export class RedisGate {
 
   async #bumpCounter(): Promise<void> {
     this.#number += 1;
-    const number = this.#number;
     const before = await this.#options.master.redis.set(
       this.#heartbeat,
-      number,
+      this.#number,
       'PX',
       HEARTBEAT_MS,
       'GET',
     );
     if (Number(before) < this.#confirmed) this.#isCounterBroken = true;
-    this.#confirmed = number;
+    this.#confirmed = this.#number;
   }
 
   async #reconcile(signal: AbortSignal): Promise<void> {
@@ -274,11 +276,11 @@ const closed = () => unavailable('Redis is away, or not reconciled with MongoDB 
  * served.
  */
 export class RedisGates {
-  readonly #options: Omit<GateOptions, 'master' | 'changed'>;
+  readonly #options: GatesOptions;
   readonly #masters: RedisMasters;
   #gates: ReadonlyMap<RedisMaster, RedisGate> = new Map();
 
-  constructor(masters: RedisMasters, options: Omit<GateOptions, 'master' | 'changed'>) {
+  constructor(masters: RedisMasters, options: GatesOptions) {
     this.#options = options;
     this.#masters = masters;
     masters.onChange(() => this.#follow());
