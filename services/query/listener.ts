@@ -12,6 +12,7 @@ import {
 } from 'node:http';
 import { createServer as createTlsServer, type Server as TlsServer } from 'node:https';
 import { type AddressInfo, createServer as createNetServer, type Socket } from 'node:net';
+import type { FastifyInstance } from 'fastify';
 import { readTlsFiles, type TlsFiles } from '#shared/config/files.ts';
 import type { Logger } from '#shared/logging.ts';
 import { MAX_HEADER_FIELDS } from './responses/send.ts';
@@ -158,40 +159,34 @@ export type Listening = Awaited<ReturnType<typeof listenOnPort>>;
  * connections; elsewhere with one.
  */
 export async function listenOnPort(
-  server: Server,
+  app: FastifyInstance,
   { host, port, isTls }: { host: string; port: number; isTls: boolean },
-  listen: (options: { host: string; port: number; reusePort: boolean }) => Promise<string>,
 ) {
-  if (process.platform !== 'linux') {
-    return { url: await listen({ host, port, reusePort: false }), close: async () => undefined };
-  }
   // `SO_REUSEPORT` would silently share the port with another process of this user; this probe
   // fails instead.
   if (port !== 0) {
-    const probe = createNetServer().listen({ host, port });
+    await using probe = createNetServer().listen({ host, port });
     await once(probe, 'listening');
-    probe.close();
-    await once(probe, 'close');
   }
-  const url = await listen({ host, port, reusePort: true });
+  const reusePort = process.platform === 'linux';
+  const options = { host, port, reusePort };
+  const url = await app.listen(options);
+  const { server } = app;
   const address = server.address() as AddressInfo;
-  const others = Array.from({ length: LISTENING_SOCKETS - 1 }, () =>
+  const others = Array.from({ length: reusePort ? LISTENING_SOCKETS - 1 : 0 }, () =>
     createNetServer({ allowHalfOpen: !isTls, noDelay: true }, (socket) =>
       server.emit('connection', socket),
     ),
   );
   /** Accepts no more connections. Resolves when the last one has ended. */
   const close = async () => {
-    await Promise.all(others.map((other) => new Promise((resolve) => void other.close(resolve))));
+    await Promise.all(others.map((other) => other[Symbol.asyncDispose]()));
   };
   try {
     await Promise.all(
-      others.map(async (other) => {
-        await once(
-          other.listen({ host: address.address, port: address.port, reusePort: true }),
-          'listening',
-        );
-      }),
+      others.map((other) =>
+        once(other.listen({ host: address.address, port: address.port, reusePort }), 'listening'),
+      ),
     );
   } catch (error) {
     await close();

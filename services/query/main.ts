@@ -54,9 +54,7 @@ async function start({ config, logger, closing, ends }: ServiceProcess): Promise
   closing.push(async () => tracing?.stop());
   const isTls = config.query.tls.certFile !== null;
   const { host, port } = config.query;
-  listening = await listenOnPort(app.server, { host, port, isTls }, (options) =>
-    app.listen(options),
-  );
+  listening = await listenOnPort(app, { host, port, isTls });
   const url = isTls ? listening.url.replace(/^http:/, 'https:') : listening.url;
   logger.info(
     { url, operations: operations.url, environments: config.environments },
