@@ -146,9 +146,7 @@ function readsOfGenerations(
     menus: new Menus(caches, alone.takeStreamSlot, slotDeadline),
     sharedOf(generation: Generation) {
       const { id } = generation.marker;
-      const known = made.get(id);
-      if (known !== undefined) return known;
-      const shared = make(generation);
+      const shared = made.get(id) ?? make(generation);
       made.set(id, shared);
       return shared;
     },
