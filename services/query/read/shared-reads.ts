@@ -124,19 +124,15 @@ export class SharedReads {
   ): Promise<Found<Body> | null> {
     const { large } = this.caches;
     const key = this.key(kind);
-    const noted = (found: Found<Body> | null) => {
-      const isLarge =
-        found !== null && (!Buffer.isBuffer(found.body) || found.body.length > maxBytes);
-      if (isLarge) large.set(key, true);
-      return found;
+    const tooLarge = (error: unknown) => {
+      if (isTooLarge(error)) return readLarge();
+      throw error;
     };
-    if (large.has(key)) return noted(await readLarge());
-    try {
-      return noted(await readShared());
-    } catch (error) {
-      if (!isTooLarge(error)) throw error;
-    }
-    return noted(await readLarge());
+    const found = await (large.has(key) ? readLarge() : readShared().catch(tooLarge));
+    const isLarge =
+      found !== null && !(Buffer.isBuffer(found.body) && found.body.length <= maxBytes);
+    if (isLarge) large.set(key, true);
+    return found;
   }
 
   /**

@@ -12,7 +12,7 @@ import type { Body, Found, SnapshotReads } from './snapshot.ts';
 export interface Portioned {
   stamp: Stamp | null;
   /** Its JSON. */
-  portions: AsyncIterable<Buffer>;
+  portions: AsyncGenerator<Buffer>;
 }
 
 /** A larger answer is streamed. */
@@ -34,11 +34,10 @@ export async function bufferedOrStreamed(
       return null;
     }
     const { stamp, portions } = found;
-    const rest = portions[Symbol.asyncIterator]();
     const first: Buffer[] = [];
     let bytes = 0;
     while (bytes <= MAX_BUFFERED_BYTES) {
-      const { done, value } = await rest.next();
+      const { done, value } = await portions.next();
       if (done) {
         end();
         return { body: Buffer.concat(first), stamp };
@@ -46,10 +45,7 @@ export async function bufferedOrStreamed(
       first.push(value);
       bytes += value.length;
     }
-    return {
-      body: streamOf(slot, reads, joined(first, { [Symbol.asyncIterator]: () => rest })),
-      stamp,
-    };
+    return { body: streamOf(slot, reads, joined(first, portions)), stamp };
   } catch (error) {
     end();
     throw error;
