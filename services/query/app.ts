@@ -13,7 +13,7 @@ import { routePlugin } from './endpoints/data-endpoint.ts';
 import { observeRequests, refuseOthers } from './hooks/requests.ts';
 import { ClientConnections, createListener } from './listener.ts';
 import { createMetrics } from './metrics.ts';
-import { Admission, MAX_BODY_BYTES } from './overload/admission.ts';
+import { createAdmission, MAX_BODY_BYTES } from './overload/admission.ts';
 import { watchEventLoop } from './overload/event-loop.ts';
 import { keepQuery } from './parameters/read.ts';
 import {
@@ -63,7 +63,7 @@ export async function buildApp({
       'an entry of X-Forwarded-For is not an address: its clients count as the proxy that sent it',
     ),
   );
-  const admission = new Admission({
+  const admission = createAdmission({
     busyShare: watchEventLoop(),
     latencyMs: config.query.overloadLatencyMs,
     senderOf: senders(tokens.verifiedBefore, addressOf),
