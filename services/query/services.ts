@@ -11,14 +11,14 @@ import { type RedisGates, redisGates } from './access/redis-gate.ts';
 import { authenticate, reauthorize } from './access/live-access.ts';
 import { connectMongodb, connectRedis, type MongodbConnections } from './connections.ts';
 import { withinStartupTimeout } from './deadline.ts';
-import { SharedChanges } from './feed/shared-changes.ts';
-import { Watch } from './feed/watch.ts';
+import { sharedChanges } from './feed/shared-changes.ts';
+import { watchChanges } from './feed/watch.ts';
 import { type LiveGenerations, watchGenerations } from './generations.ts';
-import { Menus } from './menu/menus.ts';
+import { menuReader } from './menu/menus.ts';
 import type { ServiceContext } from './metrics.ts';
 import type { AdmittedRequest, Admission } from './overload/admission.ts';
 import { createCaches } from './read/caches.ts';
-import { SharedReads } from './read/shared-reads.ts';
+import { sharedReads } from './read/shared-reads.ts';
 import { semaphore } from './read/slots.ts';
 import type { Client, Tokens } from './access/tokens.ts';
 import { authenticateClient, keyReader } from './token/client.ts';
@@ -132,9 +132,9 @@ function readsOfGenerations(
     const source = { generation, withDeadline: readDeadline, rows: caches.rows };
     const isCurrent = () => generations.find(environment)?.marker.id === id;
     return {
-      reads: new SharedReads(source, caches, alone),
-      changes: new SharedChanges(source, caches),
-      watch: new Watch({ ...source, logger, isCurrent }),
+      reads: sharedReads(source, caches, alone),
+      changes: sharedChanges(source, caches),
+      watch: watchChanges({ ...source, logger, isCurrent }),
     };
   };
   const made = new LRUCache<string, ReturnType<typeof make>>({
@@ -143,7 +143,7 @@ function readsOfGenerations(
   });
   let isClosing = false;
   return {
-    menus: new Menus(caches, alone.takeStreamSlot, slotDeadline),
+    readMenu: menuReader(caches, alone.takeStreamSlot, slotDeadline),
     sharedOf(generation: Generation) {
       const { id } = generation.marker;
       const shared = made.get(id) ?? make(generation);

@@ -80,7 +80,7 @@ export async function readChanges(
   if (first.page !== undefined) return first.page;
   const { stamp } = first;
   const end = stamp?.position ?? 0;
-  const page = new PageBuilder(request, offsetOf(stamp));
+  const page = pageBuilder(request, offsetOf(stamp));
   let from = start.lastDelivered;
   for (let chunk = first; ;) {
     page.add(chunk.rows);
@@ -201,42 +201,36 @@ function windowEnd(wanted: Wanted, kinds: Feed['kinds'], from: number, limit: nu
   return from + Math.ceil((limit + 2 * Math.sqrt(limit * (1 - density))) / density);
 }
 
+type PageBuilder = ReturnType<typeof pageBuilder>;
+
 /** Collects the entries of a page. */
-class PageBuilder {
-  readonly #request: FeedRequest;
-  readonly #offset: string;
-  readonly #parts: Buffer[] = [];
-  count = 0;
-  bytes = 0;
-  last = 0;
-  /** Whether more changes follow. */
-  more = false;
-
-  constructor(request: FeedRequest, offset: string) {
-    this.#request = request;
-    this.#offset = offset;
-  }
-
-  /** Adds changes until it is full. */
-  add(rows: readonly ChangeRow[]): void {
-    const { feed, pageSize } = this.#request;
-    for (const row of rows) {
-      this.more = this.count >= pageSize || this.bytes >= MAX_PAGE_BYTES;
-      if (this.more) break;
-      const entry = `${this.count === 0 ? '' : ','}${entryOf(row, feed, this.#offset)}`;
-      // One buffer each: a large string would cost the garbage collector more.
-      this.#parts.push(Buffer.from(entry, 'latin1'));
-      this.count += 1;
-      this.bytes += entry.length;
-      this.last = row.feed_position;
-    }
-  }
-
-  /** The body of the answer. */
-  body(next: string): Buffer {
-    const end = `],"timezone_offset":"${this.#offset}","next":"${next}","more":${this.more}}`;
-    return Buffer.concat([Buffer.from('{"results":['), ...this.#parts, Buffer.from(end)]);
-  }
+function pageBuilder({ feed, pageSize }: FeedRequest, offset: string) {
+  const parts: Buffer[] = [];
+  return {
+    count: 0,
+    bytes: 0,
+    last: 0,
+    /** Whether more changes follow. */
+    more: false,
+    /** Adds changes until it is full. */
+    add(rows: readonly ChangeRow[]) {
+      for (const row of rows) {
+        this.more = this.count >= pageSize || this.bytes >= MAX_PAGE_BYTES;
+        if (this.more) break;
+        const entry = `${this.count === 0 ? '' : ','}${entryOf(row, feed, offset)}`;
+        // One buffer each: a large string would cost the garbage collector more.
+        parts.push(Buffer.from(entry, 'latin1'));
+        this.count += 1;
+        this.bytes += entry.length;
+        this.last = row.feed_position;
+      }
+    },
+    /** The body of the answer. */
+    body(next: string) {
+      const end = `],"timezone_offset":"${offset}","next":"${next}","more":${this.more}}`;
+      return Buffer.concat([Buffer.from('{"results":['), ...parts, Buffer.from(end)]);
+    },
+  };
 }
 
 function finishPage(

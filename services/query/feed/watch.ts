@@ -43,129 +43,121 @@ export interface WatchOptions {
   isCurrent: () => boolean;
 }
 
-export class Watch {
-  readonly #options: WatchOptions;
+export function watchChanges({ generation, withDeadline, logger, isCurrent }: WatchOptions) {
   /** By store id. */
-  readonly #stores = new Map<string, Set<Waiter>>();
+  const stores = new Map<string, Set<Waiter>>();
   /** The stores that this round has not read yet. */
-  #round: MapIterator<string> | null = null;
+  let round: MapIterator<string> | null = null;
   /** The end of the last slice seen of each partition. */
-  readonly #ends = new Map<number, number>();
+  const ends = new Map<number, number>();
   /** When stores were last read in turn. */
-  #turnAt = -Infinity;
+  let turnAt = -Infinity;
   /** When a waiter last got changes. */
-  #newsAt = -Infinity;
-  readonly #polling: PeriodicTask;
-
-  constructor(options: WatchOptions) {
-    this.#options = options;
-    this.#polling = new PeriodicTask({
-      run: () => this.#poll(),
-      everyMs: POLL_MS,
-      failed: (error) =>
-        options.logger.warn(
-          { error },
-          'polling for changes failed: waiting requests get none until it works again',
-        ),
-    });
-  }
+  let newsAt = -Infinity;
+  const polling = new PeriodicTask({
+    run: poll,
+    everyMs: POLL_MS,
+    failed: (error) =>
+      logger.warn(
+        { error },
+        'polling for changes failed: waiting requests get none until it works again',
+      ),
+  });
 
   /**
    * Starts a wait for changes of some kinds of a store's records. Call it before the read that may
    * find none: the waiter gets every change after this call. Call `leave` at the end.
    */
-  enter(storeId: string, kinds: readonly EntityName[]): Waiter {
+  function enter(storeId: string, kinds: readonly EntityName[]): Waiter {
     const waiter = new Waiter(storeId, kinds);
-    const waiters = this.#stores.get(storeId);
+    const waiters = stores.get(storeId);
     if (waiters !== undefined) {
       waiters.add(waiter);
       return waiter;
     }
-    this.#stores.set(storeId, new Set([waiter]));
-    if (this.#stores.size === 1) this.#polling.wake();
+    stores.set(storeId, new Set([waiter]));
+    if (stores.size === 1) polling.wake();
     return waiter;
   }
 
-  leave(waiter: Waiter): void {
-    const waiters = this.#stores.get(waiter.storeId);
+  function leave(waiter: Waiter): void {
+    const waiters = stores.get(waiter.storeId);
     waiters?.delete(waiter);
-    if (waiters?.size === 0) this.#stores.delete(waiter.storeId);
+    if (waiters?.size === 0) stores.delete(waiter.storeId);
   }
 
-  end(): void {
-    for (const waiters of this.#stores.values()) for (const waiter of waiters) waiter.end();
+  function end(): void {
+    for (const waiters of stores.values()) for (const waiter of waiters) waiter.end();
   }
 
   /** Ends all waits and the polling. */
-  async stop(): Promise<void> {
-    this.end();
-    await this.#polling.stop();
+  async function stop(): Promise<void> {
+    end();
+    await polling.stop();
   }
 
   /** Polls while there are waiters. @returns when to poll again. */
-  async #poll(): Promise<number> {
-    if (this.#stores.size === 0) {
+  async function poll(): Promise<number> {
+    if (stores.size === 0) {
       // Reset, or the next waiter would miss changes made while there was no polling.
-      this.#ends.clear();
-      this.#round = null;
-      this.#turnAt = -Infinity;
+      ends.clear();
+      round = null;
+      turnAt = -Infinity;
       return IDLE_MS;
     }
     const began = performance.now();
     try {
-      await this.#pollOnce(began);
+      await pollOnce(began);
     } finally {
-      if (!this.#options.isCurrent()) this.end();
+      if (!isCurrent()) end();
     }
     const now = performance.now();
-    const interval = now - this.#newsAt < BUSY_MS ? BUSY_POLL_MS : POLL_MS;
+    const interval = now - newsAt < BUSY_MS ? BUSY_POLL_MS : POLL_MS;
     return Math.max(interval - (now - began), BUSY_POLL_MS / 2);
   }
 
-  async #pollOnce(began: number): Promise<void> {
-    const { generation, withDeadline } = this.#options;
+  async function pollOnce(began: number): Promise<void> {
     const stamps = stampsIn(generation.db);
-    const isTurn = began - this.#turnAt >= POLL_MS;
-    const isFirst = this.#ends.size === 0;
-    if (isTurn && this.#round === null) await this.#readCheckpoints();
-    const slices = [...this.#ends].map(([slice_partition, end]) => ({
+    const isTurn = began - turnAt >= POLL_MS;
+    const isFirst = ends.size === 0;
+    if (isTurn && round === null) await readCheckpoints();
+    const slices = [...ends].map(([slice_partition, end]) => ({
       slice_partition,
       slice_end: { $gt: end },
     }));
-    const most = isFirst ? Infinity : Math.ceil((this.#stores.size * POLL_MS) / ROUND_MS);
-    const inTurn = isTurn ? this.#inTurn(most) : [];
-    if (isTurn) this.#turnAt = began;
+    const most = isFirst ? Infinity : Math.ceil((stores.size * POLL_MS) / ROUND_MS);
+    const storesInTurn = isTurn ? takeTurn(most) : [];
+    if (isTurn) turnAt = began;
     const [changed, others] = await withDeadline((signal) => {
       const find = (filter: Filter<Stamp>) =>
         stamps.find(filter, { ...MAJORITY, projection: FIELDS, signal }).toArray();
       return Promise.all([
         slices.length === 0 ? [] : find({ $or: slices }),
-        inTurn.length === 0 ? [] : find({ _id: oneOf(inTurn) }),
+        storesInTurn.length === 0 ? [] : find({ _id: oneOf(storesInTurn) }),
       ]);
     });
     for (const shown of changed) {
       const { slice_partition: partition, slice_end: end } = shown;
-      if (partition !== undefined && end !== undefined && end > (this.#ends.get(partition) ?? 0)) {
-        this.#ends.set(partition, end);
+      if (partition !== undefined && end !== undefined && end > (ends.get(partition) ?? 0)) {
+        ends.set(partition, end);
       }
     }
     // What a slice wrote comes last: it is not found again, while a newer slice is found by the
     // next poll.
     const found = [...others, ...changed];
     for (const shown of found) {
-      for (const waiter of this.#stores.get(shown._id) ?? []) {
-        if (waiter.receive(shown)) this.#newsAt = began;
+      for (const waiter of stores.get(shown._id) ?? []) {
+        if (waiter.receive(shown)) newsAt = began;
       }
     }
     const withStamp = new Set(found.map(({ _id }) => _id));
-    for (const storeId of inTurn) {
-      for (const waiter of this.#stores.get(storeId) ?? []) waiter.polled(withStamp.has(storeId));
+    for (const storeId of storesInTurn) {
+      for (const waiter of stores.get(storeId) ?? []) waiter.polled(withStamp.has(storeId));
     }
   }
 
   /** Polls new partitions from their checkpoint on, and those that a restored database set back. */
-  async #readCheckpoints(): Promise<void> {
-    const { generation, withDeadline } = this.#options;
+  async function readCheckpoints(): Promise<void> {
     const checkpoints = generation.db.collection<{ partition: number; position: number }>(
       CHECKPOINTS,
     );
@@ -175,18 +167,20 @@ export class Watch {
         .toArray(),
     );
     for (const { partition, position } of found) {
-      const end = this.#ends.get(partition);
-      if (end === undefined || position < end) this.#ends.set(partition, position);
+      const end = ends.get(partition);
+      if (end === undefined || position < end) ends.set(partition, position);
     }
   }
 
   /** The stores to read now. After the last one a new round begins. */
-  #inTurn(most: number): string[] {
-    this.#round ??= this.#stores.keys();
-    const turn = [...this.#round.take(most)];
-    if (turn.length < most) this.#round = null;
+  function takeTurn(most: number): string[] {
+    round ??= stores.keys();
+    const turn = [...round.take(most)];
+    if (turn.length < most) round = null;
     return turn;
   }
+
+  return { enter, leave, end, stop };
 }
 
 export class Waiter {

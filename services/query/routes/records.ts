@@ -108,6 +108,6 @@ export default routePlugin([
       'active products and the active options of these.',
     answer: Menu,
     dependsOn: ['category', 'product', 'option_group'],
-    read: (view, _values, { menus }) => menus.read(view),
+    read: (view, _values, { readMenu }) => readMenu(view),
   }),
 ]);
