@@ -138,13 +138,13 @@ async function readFirst(wanted: Wanted): Promise<{ first: Chunk; start: Start }
 
 /** Reads a chunk; data of customers who are being erased is left out. */
 async function readChunk(
-  { changes, request: { storeId, feed, pageSize }, withDeadline }: Wanted,
+  { changes, request: { storeId, feed }, withDeadline }: Wanted,
   start: Start,
   bounds: Pick<ChunkRequest, 'kinds' | 'upTo' | 'limit'>,
 ): Promise<Chunk> {
   const read = (redactErased: boolean) =>
     withDeadline((signal) =>
-      changes.readAfter({ storeId, feed, pageSize, redactErased, ...bounds, ...start }, signal),
+      changes.readAfter({ storeId, feed, redactErased, ...bounds, ...start }, signal),
     );
   const chunk = await read(false);
   return chunk.stamp?.erasing && bounds.kinds.some(namesCustomers) ? read(true) : chunk;
