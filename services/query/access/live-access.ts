@@ -69,13 +69,23 @@ export function authenticate(
  * caller may no longer pass.
  */
 export function reauthorize(tokens: Tokens, sources: LiveAccessSources, bounded: WithDeadline) {
-  const shared = shareAuthorizing(sources);
+  const ofThisTurn = new Map<TokenClaims, ReturnType<typeof authorize>>();
+  // Thousands of requests with one token may end in the same turn of the event loop: they share one
+  // decision.
+  const decide = (claims: TokenClaims) => {
+    const shared = ofThisTurn.get(claims);
+    if (shared !== undefined) return shared;
+    const deciding = authorize(sources, claims, bounded, '');
+    ofThisTurn.set(claims, deciding);
+    setImmediate(() => ofThisTurn.delete(claims));
+    return deciding;
+  };
   return async (request: FastifyRequest, required: readonly Scope[]) => {
     const { clientId } = callerOf(request);
     const claims = await tokens.verify(bearerToken(request.headers.authorization) ?? '');
-    const scopes = claims === null ? 'token_invalid' : await shared(claims, bounded);
-    if (typeof scopes === 'string') throw refusedToken(scopes, clientId);
-    refuseMissing(required, scopes);
+    const live = claims === null ? 'token_invalid' : await decide(claims);
+    if (typeof live === 'string') throw refusedToken(live, clientId);
+    refuseMissing(required, live.scopes);
   };
 }
 
@@ -237,27 +247,6 @@ async function putBack(
     ...(key === null ? [] : [publishedKey(prefix, key)]),
     publishedState(prefix, environment, storeId, store),
   ]);
-}
-
-/**
- * Authorizes held requests, which were counted before. Thousands with one token may end in the same
- * turn of the event loop: they share one decision. Returns the scopes that the token has now, or
- * why it is refused.
- */
-function shareAuthorizing(sources: LiveAccessSources) {
-  const decide = async (claims: TokenClaims, bounded: WithDeadline) => {
-    const found = await authorize(sources, claims, bounded, '');
-    return typeof found === 'string' ? found : found.scopes;
-  };
-  const ofThisTurn = new Map<TokenClaims, ReturnType<typeof decide>>();
-  return (claims: TokenClaims, bounded: WithDeadline) => {
-    const shared = ofThisTurn.get(claims);
-    if (shared !== undefined) return shared;
-    const deciding = decide(claims, bounded);
-    ofThisTurn.set(claims, deciding);
-    setImmediate(() => ofThisTurn.delete(claims));
-    return deciding;
-  };
 }
 
 /**
