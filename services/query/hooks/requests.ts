@@ -72,7 +72,7 @@ export function noSuchPath(path: string, routes: readonly Route[]): Refusal {
 }
 
 /** The headers that decide about a request: each may come once. */
-const ONCE = new Set(['host', 'authorization', 'content-type']);
+const ONCE = ['host', 'authorization', 'content-type'];
 
 /** `uri-host [ ":" port ]` of RFC 3986; it may be empty. */
 const HOST = /^(?:\[[0-9A-Fa-f:.]+\]|[\w.~!$&'()*+,;=%-]*)(?::\d*)?$/;
@@ -82,25 +82,14 @@ const HOST = /^(?:\[[0-9A-Fa-f:.]+\]|[\w.~!$&'()*+,;=%-]*)(?::\d*)?$/;
  * (RFC 9112 section 3.2); Node's own refusal has no body. Node takes the first of a repeated
  * header, a proxy may check the last. One server cuts the target at a `#`, another does not.
  */
-function ambiguityOf({ url, httpVersion, headers, rawHeaders }: IncomingMessage): string | null {
+function ambiguityOf(request: IncomingMessage): string | null {
+  const { url, httpVersion, headersDistinct } = request;
   if (url?.includes('#')) return 'the request target holds a #: encode it as %23';
-  const repeated = repeatedHeader(rawHeaders);
-  if (repeated !== null) return `the header ${repeated} must come once`;
-  const { host } = headers;
+  const repeated = ONCE.find((name) => (headersDistinct[name]?.length ?? 0) > 1);
+  if (repeated !== undefined) return `the header ${repeated} must come once`;
+  const { host } = request.headers;
   if (host === undefined) return httpVersion === '1.1' ? 'the Host header is required' : null;
   return HOST.test(host) ? null : 'the Host header is not a host';
-}
-
-/** @param rawHeaders names and values alternate. */
-function repeatedHeader(rawHeaders: readonly string[]): string | null {
-  const seen = new Set<string>();
-  for (let at = 0; at < rawHeaders.length; at += 2) {
-    const name = rawHeaders[at]?.toLowerCase() ?? '';
-    if (!ONCE.has(name)) continue;
-    if (seen.has(name)) return name;
-    seen.add(name);
-  }
-  return null;
 }
 
 // Log lines and labels name only the route: a query holds names and phone numbers, and an unknown
