@@ -8,7 +8,6 @@ import {
   type CountedPage,
   countIn,
   indexScan,
-  type PageRequest,
   type PageRow,
   shownOf,
   skippedBy,
@@ -137,21 +136,16 @@ async function readLongWindow(
     );
     return { count: countIn(rows), stamp: stampIn(rows) };
   };
-  const scanCounted = (count: (() => number) | null) =>
-    indexScan(view, { ...scanOf(query), count }, read);
   const { count: inWindow, stamp } = await count(conditions.updated, 'by_updated');
   const listed = limitsOnly(query, 'facets', 'updated')
     ? countFromStamp(stamp, ranked)
     : (await count(othersOf(query), indexOf(query))).count;
-  if (listed <= inWindow) return scanCounted(null);
+  if (listed <= inWindow) return indexScan(view, { ...scanOf(query), count: null }, read);
   const matching = limitsOnly(query, 'updated')
     ? inWindow
     : (await count(match, 'by_updated')).count;
-  if (skippedBy(query) >= matching) return { rows: [], stamp, count: matching };
-  const scanned = ((skippedBy(query) + query.pageSize) * listed) / matching;
-  if (scanned <= inWindow) return scanCounted(() => matching);
-  const rows = await sortKeys(read, view, { match, index: 'by_updated', tree }, query);
-  return { rows, stamp, count: matching };
+  const window = { index: 'by_updated', tree, sorted: inWindow };
+  return readCounted(read, view, query, { count: matching, stamp, listed, window });
 }
 
 const BY_NAME = RANK_TREES.customer;
@@ -181,34 +175,45 @@ async function readCreatedByName(
   const counted = await readByRank(read, view, counting, query.created);
   if (counted === null) return null;
   const { count, stamp } = counted;
-  if (skippedBy(query) >= count) return { rows: [], stamp, count };
-  const all = stamp?.counts?.customer ?? 0;
-  const scanned = ((skippedBy(query) + query.pageSize) * all) / count;
-  if (count <= scanned * KEYS_PER_CUSTOMER) {
-    const window = { match: query.match, index: BY_CREATION.keyIndex, tree: BY_NAME };
-    return { rows: await sortKeys(read, view, window, query), stamp, count };
-  }
-  return indexScan(view, { ...scanOf(query), count: () => count }, read);
+  const listed = stamp?.counts?.customer ?? 0;
+  const sorted = count / KEYS_PER_CUSTOMER;
+  const window = { index: BY_CREATION.keyIndex, tree: BY_NAME, sorted };
+  return readCounted(read, view, query, { count, stamp, listed, window });
 }
 
 interface Window {
-  match: Document;
   /** Holds the sort keys too. */
   index: string;
   tree: RankTree;
+  /** What sorting it costs, in records of a scan. */
+  sorted: number;
+}
+
+/** A page of counted matches among the `listed` records: by a scan of these, or sorted. */
+async function readCounted(
+  read: ReadInSnapshot,
+  view: View,
+  query: ListQuery,
+  { count, stamp, listed, window }: Omit<CountedPage, 'rows'> & { listed: number; window: Window },
+): Promise<CountedPage> {
+  if (skippedBy(query) >= count) return { rows: [], stamp, count };
+  const scanned = ((skippedBy(query) + query.pageSize) * listed) / count;
+  if (scanned <= window.sorted)
+    return indexScan(view, { ...scanOf(query), count: () => count }, read);
+  return { rows: await sortKeys(read, view, window, query), stamp, count };
 }
 
 /** Sorts the keys in the index of a window, and reads only the page's records. */
 async function sortKeys(
   read: ReadInSnapshot,
   view: View,
-  { match, index, tree: { entity, collection, keyField, keyIndex } }: Window,
-  request: PageRequest,
+  { index, tree: { entity, collection, keyField, keyIndex } }: Window,
+  query: ListQuery,
 ): Promise<PageRow[]> {
   const sorted = [
-    { $match: match },
+    { $match: query.match },
     { $project: { _id: 0, key: `$${keyField}` } },
-    ...sliceOf({ key: 1 }, request),
+    ...sliceOf({ key: 1 }, query),
   ];
   const keys = await read<{ key: string }>(collection, sorted, index);
   const named = { store_id: view.storeId, [keyField]: { $in: keys.map(({ key }) => key) } };
