@@ -198,7 +198,7 @@ function escape(text: string): string {
   return text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('"', '&quot;');
 }
 
-const FOLDER = join(import.meta.dirname, '../../../docs/guides');
+const FOLDER = join(DOCUMENTS, 'guides');
 const INDEX = 'README.md';
 const LINK = /^([\w-]+\.md)?(#.*)?$/;
 

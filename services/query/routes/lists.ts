@@ -54,9 +54,9 @@ function listEndpoint<P extends Parameters>(
     ...(links !== undefined && { links }),
     dependsOn: [kind, ...ordered],
     read: (view, values) => {
-      const { page: number, page_size: pageSize } = values as Values<typeof paging>;
+      const { page, page_size: pageSize } = values as Values<typeof paging>;
       const where = conditionsOf(filters, values);
-      return readList(view, { list: LISTS[kind], where, ...ask?.(values), page: number, pageSize });
+      return readList(view, { list: LISTS[kind], where, ...ask?.(values), page, pageSize });
     },
   });
 }
@@ -180,10 +180,10 @@ export default routePlugin([
     answer: listOf(OrderSummary),
     links: { getOrder: 'order_id' },
     dependsOn: ['order'],
-    read: (view, { page: number, page_size: pageSize, ...values }) => {
+    read: (view, { page, page_size: pageSize, ...values }) => {
       const wanted = ordersOf(values.customer_id === null ? 'a customer' : 'one customer', values);
       const where = conditionsOf(customerOrderFilters, values);
-      return readList(view, { ...wanted, where, page: number, pageSize });
+      return readList(view, { ...wanted, where, page, pageSize });
     },
   }),
 ]);
