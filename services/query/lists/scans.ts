@@ -1,4 +1,5 @@
 /** Strategies that read in the order of the list: by its index, or by its rank tree. */
+import type { Document } from 'mongodb';
 import { COLLECTIONS, oneOf, type Stamp, STAMPS } from '#shared/read-models/collections.ts';
 import type { BatchLimits } from '../batched.ts';
 import { estimate, estimatedCount, readRanked } from '../rank-tree/by-rank.ts';
@@ -13,7 +14,7 @@ import {
   skippedBy,
   sliceOf,
 } from '../read/page.ts';
-import { readPipelines } from '../read/shared-reads.ts';
+import { readPipelines, type View } from '../read/shared-reads.ts';
 import { forgetStamp, readSnapshot, type Source } from '../read/snapshot.ts';
 import { type List, limitsOnly, type ListQuery, type ListStrategy } from './request.ts';
 
@@ -22,11 +23,15 @@ export function indexOf({ list: { index, facetIndex = index }, facets }: ListQue
   return facets === null ? index : facetIndex;
 }
 
+function readByIndex(view: View, query: ListQuery, pipelines: Document[][]) {
+  return readPipelines(view, { entity: query.list.entity, index: indexOf(query), pipelines });
+}
+
 /** Called for lists in the order of a rank tree. */
 export function rankedOf(query: ListQuery): RankedRequest {
   const { tree, entity } = query.list;
   if (tree === undefined) throw new Error(`lists of ${entity} have no rank tree`);
-  return { ...query, tree };
+  return { ...query, tree, range: query.created };
 }
 
 /** Whether the store is known to be too small for a tree. */
@@ -86,11 +91,9 @@ export const firstPages: ListStrategy = {
   isCheap: true,
   suits: (query) => limitsOnly(query, 'facets') && isShallow(rankedOf(query)),
   async read(view, query) {
-    const found = await readPipelines(view, {
-      entity: query.list.entity,
-      index: indexOf(query),
-      pipelines: [[{ $match: query.match }, ...sliceOf(query.list.sort, query)]],
-    });
+    const found = await readByIndex(view, query, [
+      [{ $match: query.match }, ...sliceOf(query.list.sort, query)],
+    ]);
     return { ...found, count: countFromStamp(found.stamp, rankedOf(query)) };
   },
 };
@@ -107,14 +110,14 @@ export const scanIfSmall: ListStrategy = {
     skippedBy(query) <= rankedOf(query).tree.leafRecords,
   async read(view, query) {
     const ranked = rankedOf(query);
-    const { leafRecords, entity } = ranked.tree;
-    if (estimatedCount(estimate(view, ranked, query.created)) > leafRecords) return null;
+    const { leafRecords } = ranked.tree;
+    if (estimatedCount(estimate(view, ranked)) > leafRecords) return null;
     const matching = { $match: query.match };
     const pipelines = [
       [matching, ...sliceOf(query.list.sort, query)],
       [matching, { $limit: leafRecords + 1 }, { $count: 'count' }],
     ];
-    const found = await readPipelines(view, { entity, index: indexOf(query), pipelines });
+    const found = await readByIndex(view, query, pipelines);
     const count = countIn(found.rows);
     return count > leafRecords ? null : { ...found, count };
   },
@@ -124,7 +127,7 @@ export const scanIfSmall: ListStrategy = {
 export const rankTree: ListStrategy = {
   isCheap: true,
   suits: isRange,
-  read: (view, query) => readRanked(view, rankedOf(query), query.created),
+  read: (view, query) => readRanked(view, rankedOf(query)),
 };
 
 /** Whether it asks for a range of the rank tree, of some facets, in a store that may have one. */
@@ -144,10 +147,8 @@ export const scanIfShown: ListStrategy = {
   },
   async read(view, query) {
     const { match, pageSize, list } = query;
-    const { entity, sort } = list;
-    const pipelines = [[{ $match: match }, { $sort: sort }, { $limit: pageSize + 1 }]];
-    const read = { entity, index: indexOf(query), pipelines };
-    const found = await readPipelines(view, read).catch((error: unknown) => {
+    const pipelines = [[{ $match: match }, { $sort: list.sort }, { $limit: pageSize + 1 }]];
+    const found = await readByIndex(view, query, pipelines).catch((error: unknown) => {
       // A search of a store that has grown since its stamp was read: the next one is planned
       // without it.
       forgetStamp(view, view.storeId);

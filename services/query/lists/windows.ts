@@ -171,8 +171,9 @@ async function readCreatedByName(
   view: View,
   query: ListQuery,
 ): Promise<CountedPage | null> {
-  const counting = { tree: BY_CREATION, facets: null, page: 1, pageSize: 1 };
-  const counted = await readByRank(read, view, counting, query.created);
+  const range = query.created;
+  const counting = { tree: BY_CREATION, facets: null, range, page: 1, pageSize: 1 };
+  const counted = await readByRank(read, view, counting);
   if (counted === null) return null;
   const { count, stamp } = counted;
   const listed = stamp?.counts?.customer ?? 0;
