@@ -17,7 +17,7 @@ import {
 } from '#shared/access/grants.ts';
 import type { Config } from '#shared/config.ts';
 import { unavailable } from '#shared/errors.ts';
-import type { OwnQuota, Scope } from '#shared/events/access-event.ts';
+import type { Scope } from '#shared/events/access-event.ts';
 import type { WithDeadline } from '../deadline.ts';
 import {
   insufficientScope,
@@ -55,12 +55,16 @@ export function authenticate(
       throw refusedToken(live, clientId);
     }
     tokens.remember(token, claims);
-    const quota = quotaState(live, sources.quota, live.store.quota);
     request.caller = { clientId, storeId, environment, scopes: live.scopes };
-    reply.header('ratelimit-policy', `"store";q=${quota.limit};w=${quota.windowSeconds}`);
-    reply.header('ratelimit', `"store";r=${quota.remaining};t=${quota.resetSeconds}`);
-    if (!quota.allowed)
-      throw new Refused({ ...rateLimitExceeded(quota.resetSeconds), reason: 'quota_exceeded' });
+    const { consumed, milliseconds, store } = live;
+    const limit = store.quota?.requests ?? sources.quota.requests;
+    const seconds = store.quota?.window_seconds ?? sources.quota.windowSeconds;
+    // Rounded up, and at least 1: a count still holds in the millisecond in which it ends.
+    const reset = Math.min(seconds, Math.floor(milliseconds / 1_000) + 1);
+    reply.header('ratelimit-policy', `"store";q=${limit};w=${seconds}`);
+    reply.header('ratelimit', `"store";r=${Math.max(0, limit - consumed)};t=${reset}`);
+    if (consumed > limit)
+      throw new Refused({ ...rateLimitExceeded(reset), reason: 'quota_exceeded' });
   };
 }
 
@@ -147,8 +151,8 @@ export interface LiveAccessSources {
 }
 
 /**
- * The name of a count ends with the length of its window: a quota with another window begins a new
- * count. A refused request is not counted: a client with a revoked token takes nothing from its
+ * A window begins with its first request. The name of a count ends with the length of its window: a
+ * quota with another window begins a new count. A refused request is not counted: a client with a revoked token takes nothing from its
  * store's quota.
  */
 const SCRIPT = redisScript(`
@@ -247,27 +251,6 @@ async function putBack(
     ...(key === null ? [] : [publishedKey(prefix, key)]),
     publishedState(prefix, environment, storeId, store),
   ]);
-}
-
-/**
- * What a count means under the quota of a store, its own or the configured one. A window begins
- * with its first request.
- */
-function quotaState(
-  { consumed, milliseconds }: { consumed: number; milliseconds: number },
-  settings: Config['query']['quota'],
-  own: OwnQuota,
-) {
-  const limit = own?.requests ?? settings.requests;
-  const windowSeconds = own?.window_seconds ?? settings.windowSeconds;
-  return {
-    allowed: consumed <= limit,
-    limit,
-    windowSeconds,
-    remaining: Math.max(0, limit - consumed),
-    // Rounded up, and at least 1: a count still holds in the millisecond in which it ends.
-    resetSeconds: Math.min(windowSeconds, Math.floor(milliseconds / 1_000) + 1),
-  };
 }
 
 /** A script that Redis runs atomically, with the hash by which Redis knows it. */
