@@ -153,11 +153,14 @@ function traceRequests(app: FastifyInstance, tracing: Tracing): void {
     const { method, protocol } = request;
     const route = request.routeOptions.url;
     const { traceparent } = request.headers;
-    const attributes = { 'http.request.method': method, 'url.scheme': protocol };
     request.span = tracing.begin({
       name: route === undefined ? method : `${method} ${route}`,
       kind: 'server',
-      attributes: route === undefined ? attributes : { ...attributes, 'http.route': route },
+      attributes: {
+        'http.request.method': method,
+        'url.scheme': protocol,
+        ...(route !== undefined && { 'http.route': route }),
+      },
       traceparents: typeof traceparent === 'string' ? [traceparent] : [],
       isRoot,
       sinceMs: request.admitted?.queuedMs ?? 0,

@@ -26,7 +26,10 @@ export async function bufferedOrStreamed(
   reads: SnapshotReads,
   read: () => Promise<Portioned | null>,
 ): Promise<Found<Body> | null> {
-  const end = endOf(slot, reads);
+  const end = () => {
+    slot.release();
+    void reads.end();
+  };
   try {
     const found = await read();
     if (found === null) {
@@ -45,7 +48,7 @@ export async function bufferedOrStreamed(
       first.push(value);
       bytes += value.length;
     }
-    return { body: streamOf(slot, reads, joined(first, portions)), stamp };
+    return { body: streamOf(slot, end, joined(first, portions)), stamp };
   } catch (error) {
     end();
     throw error;
@@ -57,12 +60,8 @@ async function* joined(first: Buffer[], rest: AsyncIterable<Buffer>): AsyncGener
   yield* rest;
 }
 
-/** Streams portions. Slot and snapshot end with the stream. */
-export function streamOf(
-  slot: Slot,
-  reads: SnapshotReads,
-  portions: AsyncIterable<Buffer>,
-): Readable {
+/** Streams portions. @param end is called when the stream is closed. */
+export function streamOf(slot: Slot, end: () => void, portions: AsyncIterable<Buffer>): Readable {
   const { portions: passedOn, slownessMs } = measured(portions);
   const body = Readable.from(passedOn, { objectMode: false });
   slot.stream = { slownessMs, destroy: (reason) => body.destroy(reason) };
@@ -71,14 +70,7 @@ export function streamOf(
   }, MAX_STREAM_MS).unref();
   body.once('close', () => {
     clearTimeout(timer);
-    endOf(slot, reads)();
+    end();
   });
   return body;
-}
-
-function endOf(slot: Slot, reads: SnapshotReads): () => void {
-  return () => {
-    slot.release();
-    void reads.end();
-  };
 }
