@@ -52,8 +52,10 @@ declare module 'fastify' {
     admitted: AdmittedRequest | null;
     /** `null` until the token passed. */
     caller: Client | null;
+    /** Of a known key. */
     clientId: string | null;
-    refused: { reason: string; clientId: string | null } | null;
+    /** Why it was refused, if it was. */
+    refusedFor: string | null;
     /** How long it waited for changes. */
     heldMilliseconds: number;
     /** If it is traced. */

@@ -55,6 +55,7 @@ export function authenticate(
       throw refusedToken(live, clientId);
     }
     tokens.remember(token, claims);
+    request.clientId = clientId;
     request.caller = { clientId, storeId, environment, scopes: live.scopes };
     const { consumed, milliseconds, store } = live;
     const limit = store.quota?.requests ?? sources.quota.requests;
@@ -96,7 +97,7 @@ export function reauthorize(tokens: Tokens, sources: LiveAccessSources, bounded:
 /** The same words for every reason: the reason would help an attacker. */
 function refusedToken(reason: RefusalReason, clientId?: string): Refused {
   const refusal = invalidToken('the token is invalid, expired or revoked');
-  return new Refused({ ...refusal, reason, ...(clientId !== undefined && { clientId }) });
+  return new Refused({ ...refusal, reason, clientId });
 }
 
 export function requireScopes(request: FastifyRequest, required: readonly Scope[]): void {

@@ -23,7 +23,7 @@ export function refuseOthers(app: FastifyInstance): void {
   const { logger } = app.services;
   app.decorateRequest('caller', null);
   app.decorateRequest('clientId', null);
-  app.decorateRequest('refused', null);
+  app.decorateRequest('refusedFor', null);
   const repeated = new RepeatedLines();
   app.setErrorHandler((error, request, reply) => {
     const refusal = classify(error);
@@ -114,7 +114,7 @@ export function observeRequests(app: FastifyInstance, tracing: Tracing | null): 
     route !== '/health' && (loggedPercent === 100 || Math.random() * 100 < loggedPercent);
   app.addHook('onResponse', (request, reply, done) => {
     const route = request.routeOptions.url;
-    const { refused, caller, heldMilliseconds } = request;
+    const { refusedFor: reason, caller, heldMilliseconds } = request;
     const { statusCode: status } = reply;
     const milliseconds = reply.elapsedTime + (request.admitted?.queuedMs ?? 0);
     const method = METHODS.has(request.method) ? request.method : 'other';
@@ -122,7 +122,7 @@ export function observeRequests(app: FastifyInstance, tracing: Tracing | null): 
       { route: route ?? 'none', method, status },
       (milliseconds - heldMilliseconds) / 1_000,
     );
-    if (refused !== null) refusals.inc({ route: route ?? 'none', status, reason: refused.reason });
+    if (reason !== null) refusals.inc({ route: route ?? 'none', status, reason });
     if (isLogged(route)) {
       logger.info(
         {
@@ -135,8 +135,8 @@ export function observeRequests(app: FastifyInstance, tracing: Tracing | null): 
           held: heldMilliseconds > 0 ? Math.round(heldMilliseconds) : undefined,
           store: caller?.storeId,
           environment: caller?.environment,
-          client_id: caller?.clientId ?? request.clientId ?? refused?.clientId ?? undefined,
-          reason: refused?.reason,
+          client_id: request.clientId ?? undefined,
+          reason: reason ?? undefined,
         },
         'request',
       );
@@ -174,11 +174,11 @@ function traceRequests(app: FastifyInstance, tracing: Tracing): void {
     else within(span, done);
   });
   app.addHook('onResponse', (request, { statusCode }, done) => {
-    const { span, refused, caller, heldMilliseconds } = request;
+    const { span, refusedFor, caller, heldMilliseconds } = request;
     span?.set({
       'http.response.status_code': statusCode,
       ...(caller !== null && { 'store_data.environment': caller.environment }),
-      ...(refused !== null && { 'store_data.refusal': refused.reason }),
+      ...(refusedFor !== null && { 'store_data.refusal': refusedFor }),
       ...(heldMilliseconds > 0 && { 'store_data.held_ms': Math.round(heldMilliseconds) }),
     });
     span?.end(statusCode >= 500 ? String(statusCode) : undefined);

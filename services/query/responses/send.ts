@@ -45,7 +45,8 @@ export function sendRefusal(
   }
   // An answer may fail after these were set.
   reply.removeHeader('content-encoding').removeHeader('etag');
-  request.refused = { reason: refusal.reason ?? code, clientId: refusal.clientId ?? null };
+  request.refusedFor = refusal.reason ?? code;
+  request.clientId ??= refusal.clientId ?? null;
   return reply
     .code(status)
     .headers(headers)
