@@ -21,7 +21,7 @@ async function start({ config, logger, closing, ends }: ServiceProcess): Promise
   let listening: Listening | null = null;
   let wasHealthy = false;
   const signingKeys = await watchSigningKeys(config.tokens, logger);
-  closing.push(async () => signingKeys.stop());
+  closing.push(signingKeys.stop);
   const tracing = await startTracing(config, 'query', logger);
   const app = await buildApp({ config, logger, signingKeys, tracing });
   closing.push(async () => {

@@ -35,6 +35,10 @@ export interface ErasureProgress {
 
 export const NAMING_CUSTOMERS = ['order', 'review'] as const satisfies EntityName[];
 
+export function namesCustomers(entity: EntityName): boolean {
+  return NAMING_CUSTOMERS.some((naming) => naming === entity);
+}
+
 export type NamingDocument = OrderDocument | ReviewDocument;
 
 /** The JSON of an order or a review, summary or details, with only the id of its customer. */

@@ -39,7 +39,7 @@ export function authenticate(
   environments: readonly string[],
   deadlineOf: (reply: FastifyReply) => WithDeadline,
 ) {
-  return async (request: FastifyRequest, reply: FastifyReply): Promise<void> => {
+  return async (request: FastifyRequest, reply: FastifyReply): Promise<Client> => {
     const { authorization } = request.headers;
     const token = bearerToken(authorization);
     if (token === null) {
@@ -56,7 +56,8 @@ export function authenticate(
     }
     tokens.remember(token, claims);
     request.clientId = clientId;
-    request.caller = { clientId, storeId, environment, scopes: live.scopes };
+    const caller = { clientId, storeId, environment, scopes: live.scopes };
+    request.caller = caller;
     const { consumed, milliseconds, store } = live;
     const limit = store.quota?.requests ?? sources.quota.requests;
     const seconds = store.quota?.window_seconds ?? sources.quota.windowSeconds;
@@ -66,6 +67,7 @@ export function authenticate(
     reply.header('ratelimit', `"store";r=${Math.max(0, limit - consumed)};t=${reset}`);
     if (consumed > limit)
       throw new Refused({ ...rateLimitExceeded(reset), reason: 'quota_exceeded' });
+    return caller;
   };
 }
 
@@ -85,35 +87,24 @@ export function reauthorize(tokens: Tokens, sources: LiveAccessSources, bounded:
     setImmediate(() => ofThisTurn.delete(claims));
     return deciding;
   };
-  return async (request: FastifyRequest, required: readonly Scope[]) => {
-    const { clientId } = callerOf(request);
-    const claims = await tokens.verify(bearerToken(request.headers.authorization) ?? '');
+  return async ({ headers, clientId }: FastifyRequest, required: readonly Scope[]) => {
+    const claims = await tokens.verify(bearerToken(headers.authorization) ?? '');
     const live = claims === null ? 'token_invalid' : await decide(claims);
     if (typeof live === 'string') throw refusedToken(live, clientId);
-    refuseMissing(required, live.scopes);
+    requireScopes(required, live.scopes);
   };
 }
 
 /** The same words for every reason: the reason would help an attacker. */
-function refusedToken(reason: RefusalReason, clientId?: string): Refused {
+function refusedToken(reason: RefusalReason, clientId: string | null = null): Refused {
   const refusal = invalidToken('the token is invalid, expired or revoked');
   return new Refused({ ...refusal, reason, clientId });
 }
 
-export function requireScopes(request: FastifyRequest, required: readonly Scope[]): void {
-  refuseMissing(required, callerOf(request).scopes);
-}
-
-function refuseMissing(required: readonly Scope[], scopes: readonly Scope[]): void {
+export function requireScopes(required: readonly Scope[], scopes: readonly Scope[]): void {
   const missing = required.filter((scope) => !scopes.includes(scope));
   if (missing.length > 0)
     throw new Refused({ ...insufficientScope(required, missing), reason: 'scope_missing' });
-}
-
-export function callerOf(request: FastifyRequest): Client {
-  const { caller } = request;
-  if (caller === null) throw new Error('the route does not authenticate');
-  return caller;
 }
 
 /** The token; `null` when the header is missing or of another kind. */

@@ -14,7 +14,7 @@ import {
 } from '#shared/read-models/collections.ts';
 import { type BatchLimits, batched } from '../batched.ts';
 import type { Caches } from '../read/caches.ts';
-import { namesCustomers, redactedFields } from '../read/page.ts';
+import { projected } from '../read/page.ts';
 import {
   isTooLarge,
   proveGeneration,
@@ -186,7 +186,7 @@ function shownOf(kind: EntityName, { feed, redactErased }: ChunkRequest): Docume
     offset: 1,
     ...Object.fromEntries(fields.map((field) => [field, 1])),
   };
-  return redactErased && namesCustomers(kind) ? redactedFields(shown) : [{ $project: shown }];
+  return projected(shown, kind, redactErased);
 }
 
 /** Merges the lists by position, up to the position at which all of them are complete. */

@@ -111,7 +111,7 @@ export function observeRequests(app: FastifyInstance, tracing: Tracing | null): 
   const { requestSeconds, refusals } = metrics;
   const { loggedPercent } = config.query;
   const isLogged = (route: string | undefined) =>
-    route !== '/health' && (loggedPercent === 100 || Math.random() * 100 < loggedPercent);
+    route !== '/health' && Math.random() * 100 < loggedPercent;
   app.addHook('onResponse', (request, reply, done) => {
     const route = request.routeOptions.url;
     const { refusedFor: reason, caller, heldMilliseconds } = request;

@@ -104,11 +104,11 @@ export function limitsOnly({ conditions }: ListQuery, ...allowed: Condition[]): 
 
 /** The conditions on stored fields; `null` without any. */
 export function conditionsOf<P extends Parameters>(filters: P, values: Values<P>): Document | null {
-  const given = Object.entries(filters).flatMap(([name, { field }]) => {
+  const given = Object.entries(filters).flatMap(([name, { isField }]) => {
     const value: unknown = values[name];
     const isGiven = Array.isArray(value) ? value.length > 0 : value !== null;
-    if (field === undefined || !isGiven) return [];
-    return [[field, Array.isArray(value) ? { $in: value } : value]];
+    if (!isField || !isGiven) return [];
+    return [[name, Array.isArray(value) ? { $in: value } : value]];
   });
   return given.length === 0 ? null : (Object.fromEntries(given) as Document);
 }

@@ -64,7 +64,6 @@ function listEndpoint<P extends Parameters>(
 const customerOrderFilters = {
   ...orderFilters,
   customer_id: ofField(
-    'customer_id',
     optional(id, {
       description:
         'Only orders that name this customer, whether or not there still is a record of them. Of a customer with many ' +
@@ -92,7 +91,6 @@ export default routePlugin([
     description: 'The campaigns of the store, newest first.',
     filters: {
       status: ofField(
-        'status',
         repeatable(oneOf(CAMPAIGN_STATUSES, campaignStatus.answer), {
           description: 'Only campaigns with this status. Repeat it for several.',
         }),
@@ -109,7 +107,6 @@ export default routePlugin([
     description: 'The coupons of the store, newest first.',
     filters: {
       active: ofField(
-        'active',
         optional(flag, {
           description: 'Only active coupons (`true`), or only inactive ones (`false`).',
         }),
@@ -143,7 +140,6 @@ export default routePlugin([
       'then by their own, then by name.',
     filters: {
       category_id: ofField(
-        'category_id',
         optional(id, { description: 'Only products that name this category.', example: 'k1' }),
       ),
       ...updatedRange,
