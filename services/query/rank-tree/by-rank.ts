@@ -129,7 +129,16 @@ async function descend(
     const descent = new Descent({ ...request, storeId: view.storeId, levels, nodeOf });
     const found = estimateFrom(descent, request, boundaryCounts);
     const { missing } = found;
-    if (missing.size === 0 && found.boundaryCounts.length === 0) return finish(found);
+    if (missing.size === 0 && found.boundaryCounts.length === 0) {
+      const count = countWithin(found, stamp, request);
+      const start = expectedStart(request, found);
+      if (skippedBy(request) >= count || start === null) return { rows: [], stamp, count };
+      if (first.page?.key === start.key && first.page.skip === start.skip)
+        return { rows: page, stamp, count };
+      if (isOnce) return null;
+      const last = await read({ page: start, nodes: [], boundaryCounts: [] });
+      return { rows: last.page, stamp, count };
+    }
     if (isOnce) return null;
     rows = await read({
       page: null,
@@ -139,20 +148,6 @@ async function descend(
     });
     // A damaged tree: a parent names a node that does not exist.
     if ([...missing].some((id) => !rows.nodes.has(id))) return null;
-  }
-
-  async function finish(found: Estimate): Promise<CountedPage | null> {
-    const count = countWithin(found, stamp, request);
-    const start = expectedStart(request, found);
-    if (skippedBy(request) >= count || start === null) return { rows: [], stamp, count };
-    if (first.page?.key === start.key && first.page.skip === start.skip)
-      return { rows: page, stamp, count };
-    if (isOnce) return null;
-    return {
-      rows: (await read({ page: start, nodes: [], boundaryCounts: [] })).page,
-      stamp,
-      count,
-    };
   }
 }
 
