@@ -152,13 +152,9 @@ export function clientErrorHandler(
 ): (error: Error & { code?: string }, socket: Socket) => void {
   const answered = new WeakSet<Socket>();
   return (error, socket) => {
-    if (
-      error.code === 'ECONNRESET' ||
-      socket.destroyed ||
-      !socket.writable ||
-      answered.has(socket)
-    ) {
-      if (!answered.has(socket)) socket.destroy();
+    if (answered.has(socket)) return;
+    if (error.code === 'ECONNRESET' || !socket.writable) {
+      socket.destroy();
       return;
     }
     answered.add(socket);
