@@ -10,7 +10,7 @@ import { DECLARED_ROUTES } from './declared-routes.ts';
 import { docsRoutes } from './docs/index.ts';
 import { methodsOf } from './endpoints/data-endpoint.ts';
 import { observeRequests, refuseOthers } from './hooks/requests.ts';
-import { ClientConnections, createListener } from './listener.ts';
+import { type ClientConnections, clientConnections, createListener } from './listener.ts';
 import { createMetrics } from './metrics.ts';
 import { createAdmission, MAX_BODY_BYTES } from './overload/admission.ts';
 import { watchEventLoop } from './overload/event-loop.ts';
@@ -79,7 +79,7 @@ export async function buildApp({
     addressOf,
     projectionVersion,
   });
-  const connections = new ClientConnections();
+  const connections = clientConnections();
   const loggerInstance: FastifyBaseLogger = logger;
   const app = fastify({
     loggerInstance,

@@ -25,7 +25,7 @@ async function start({ config, logger, closing, ends }: ServiceProcess): Promise
   const tracing = await startTracing(config, 'query', logger);
   const app = await buildApp({ config, logger, signingKeys, tracing });
   closing.push(async () => {
-    app.connections.isEnding = true;
+    app.connections.endWithAnswers();
     // Load balancers learn from `/ready` to send requests elsewhere before the service stops
     // accepting them.
     if (listening !== null && ends() !== 'failure') await sleep(config.query.shutdownDelayMs);

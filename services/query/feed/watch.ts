@@ -69,14 +69,10 @@ export function watchChanges({ generation, withDeadline, logger, isCurrent }: Wa
    * find none: the waiter gets every change after this call. Call `leave` at the end.
    */
   function enter(storeId: string, kinds: readonly EntityName[]): Waiter {
-    const waiter = new Waiter(storeId, kinds);
-    const waiters = stores.get(storeId);
-    if (waiters !== undefined) {
-      waiters.add(waiter);
-      return waiter;
-    }
-    stores.set(storeId, new Set([waiter]));
-    if (stores.size === 1) polling.wake();
+    const waiter = makeWaiter(storeId, kinds);
+    if (stores.size === 0) polling.wake();
+    const waiters = stores.get(storeId) ?? new Set();
+    stores.set(storeId, waiters.add(waiter));
     return waiter;
   }
 
@@ -183,74 +179,64 @@ export function watchChanges({ generation, withDeadline, logger, isCurrent }: Wa
   return { enter, leave, end, stop };
 }
 
-export class Waiter {
-  readonly storeId: string;
-  readonly #kinds: readonly EntityName[];
-  #shown: Shown | null = null;
-  /** Its time, the generation or the service ended. */
-  isOver = false;
+type Waiter = ReturnType<typeof makeWaiter>;
+
+function makeWaiter(storeId: string, kinds: readonly EntityName[]) {
+  let shown: Shown | null = null;
+  let isOver = false;
   /** The state that it knows, and the end of its wait. */
-  #waiting: { known: Known | null; resolve: () => void } | null = null;
+  let waiting: { known: Known | null; resolve: () => void } | null = null;
 
-  constructor(storeId: string, kinds: readonly EntityName[]) {
-    this.storeId = storeId;
-    this.#kinds = kinds;
-  }
-
-  /** The positions of the store's kinds at the last poll. */
-  get positions(): Stamp['positions'] {
-    return this.#shown?.positions;
-  }
-
-  /**
-   * Resolves when the store has changes that are not known, or the wait is over.
-   * @param known `null` if the store could not be read: then the next poll of the store resolves it.
-   */
-  waitForNews(known: Known | null): Promise<void> {
-    return new Promise((resolve) => {
-      this.#waiting = { known, resolve };
-      if (this.isOver || (known !== null && this.#isNews(known))) this.#resolve();
-    });
-  }
-
-  /** Takes a polled state of the store. @returns whether it ends the wait. */
-  receive(shown: Shown): boolean {
-    this.#shown = shown;
-    const known = this.#waiting?.known;
-    const isNews = known === null || (known !== undefined && this.#isNews(known));
-    if (isNews) this.#resolve();
-    return isNews;
-  }
-
-  /**
-   * Called after each poll of the store. Without a stamp, as after an erasure, nothing is known of
-   * it.
-   */
-  polled(hasStamp: boolean): void {
-    if (!hasStamp) this.#shown = null;
-    if (this.#waiting?.known === null) this.#resolve();
-  }
-
-  end(): void {
-    this.isOver = true;
-    this.#resolve();
-  }
-
+  const resolve = () => {
+    waiting?.resolve();
+    waiting = null;
+  };
   /**
    * With another epoch, positions may repeat: another process gives them, or the database was
    * restored.
    */
-  #isNews({ position, epochs }: Known): boolean {
-    if (this.#shown === null) return false;
-    const { positions } = this.#shown;
-    return (
-      this.#shown.epochs !== epochs ||
-      this.#kinds.some((kind) => (positions?.[kind] ?? 0) > position)
-    );
-  }
+  const isNews = ({ position, epochs }: Known) =>
+    shown !== null &&
+    (shown.epochs !== epochs || kinds.some((kind) => (shown?.positions?.[kind] ?? 0) > position));
 
-  #resolve(): void {
-    this.#waiting?.resolve();
-    this.#waiting = null;
-  }
+  return {
+    storeId,
+    /** Its time, the generation or the service ended. */
+    get isOver() {
+      return isOver;
+    },
+    /** The positions of the store's kinds at the last poll. */
+    get positions() {
+      return shown?.positions;
+    },
+    /**
+     * Resolves when the store has changes that are not known, or the wait is over.
+     * @param known `null` if the store could not be read: then the next poll of the store resolves it.
+     */
+    waitForNews(known: Known | null): Promise<void> {
+      const ended = Promise.withResolvers<void>();
+      waiting = { known, resolve: ended.resolve };
+      if (isOver || (known !== null && isNews(known))) resolve();
+      return ended.promise;
+    },
+    /** Takes a polled state of the store. @returns whether it ends the wait. */
+    receive(polled: Shown): boolean {
+      shown = polled;
+      if (waiting === null || (waiting.known !== null && !isNews(waiting.known))) return false;
+      resolve();
+      return true;
+    },
+    /**
+     * Called after each poll of the store. Without a stamp, as after an erasure, nothing is known of
+     * it.
+     */
+    polled(hasStamp: boolean): void {
+      if (!hasStamp) shown = null;
+      if (waiting?.known === null) resolve();
+    },
+    end(): void {
+      isOver = true;
+      resolve();
+    },
+  };
 }

@@ -9,7 +9,7 @@ import { nodeId, type Packed, sumCounts } from '#shared/read-models/rank-tree/no
 import { type CountedPage, skippedBy } from '../read/page.ts';
 import type { View } from '../read/shared-reads.ts';
 import { inSnapshot, lastStamp, type ReadInSnapshot } from '../read/snapshot.ts';
-import { boundaryName, Descent, type Edge, type Start } from './descent.ts';
+import { boundaryName, type Descent, descentOf, type Edge, type Start } from './descent.ts';
 import {
   readRecords,
   readTree,
@@ -126,7 +126,7 @@ async function descend(
       view.shared.caches.nodes.set(view.shared.key(id), copy);
     }
     for (const [name, count] of rows.boundaryCounts) boundaryCounts.set(name, count);
-    const descent = new Descent({ ...request, storeId: view.storeId, levels, nodeOf });
+    const descent = descentOf({ ...request, storeId: view.storeId, levels, nodeOf });
     const found = estimateFrom(descent, request, boundaryCounts);
     const { missing } = found;
     if (missing.size === 0 && found.boundaryCounts.length === 0) {
@@ -162,7 +162,7 @@ export function estimate(view: View, request: RankedRequest): Estimate | null {
   const levels = lastStamp(view, storeId)?.ranks?.[request.tree.name]?.levels;
   if (levels === undefined) return null;
   const nodeOf = (id: string) => shared.caches.nodes.get(shared.key(id));
-  const descent = new Descent({ ...request, storeId, levels, nodeOf });
+  const descent = descentOf({ ...request, storeId, levels, nodeOf });
   return estimateFrom(descent, request, new Map());
 }
 
