@@ -98,7 +98,7 @@ export async function readSnapshot<T extends Document>(
     const { readPreference } = db;
     const bounds: AggregateOptions = {
       maxTimeMS: leftMs,
-      ...hinted(hint),
+      ...(hint !== undefined && { hint }),
       // A session has its own snapshot.
       ...(session === undefined && { readConcern: { level: 'snapshot' } }),
     };
@@ -195,10 +195,6 @@ function isWorthRetrying(error: unknown): boolean {
   );
 }
 
-function hinted(hint: string | undefined): AggregateOptions {
-  return hint === undefined ? {} : { hint };
-}
-
 /** Reads, one after the other, that share the snapshot of the first. */
 export interface SnapshotReads {
   session: ClientSession;
@@ -235,9 +231,13 @@ export function openSnapshot(source: Source): SnapshotReads {
     ) {
       const stopped = new AbortController();
       const { signal } = stopped;
-      const cursor = generation.db
-        .collection(collection)
-        .aggregate(pipeline, { raw: true, session, ...hinted(hint), batchSize: size, signal });
+      const cursor = generation.db.collection(collection).aggregate(pipeline, {
+        raw: true,
+        session,
+        ...(hint !== undefined && { hint }),
+        batchSize: size,
+        signal,
+      });
       try {
         yield* batchesOf<T>(cursor, () => withDeadline(() => cursor.hasNext()));
       } catch (error) {
