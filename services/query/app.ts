@@ -28,7 +28,7 @@ import { createServices } from './services.ts';
 import { createTokens, type SigningKeys } from './access/tokens.ts';
 import { clientAddresses, senders } from './access/client-address.ts';
 
-export interface AppOptions {
+interface AppOptions {
   config: Config;
   logger: Logger;
   signingKeys: SigningKeys;

@@ -22,7 +22,7 @@ export type LiveGenerations = Awaited<ReturnType<typeof watchGenerations>>;
 
 const POLL_MS = 500;
 
-export interface GenerationsOptions extends ServiceContext {
+interface GenerationsOptions extends ServiceContext {
   databases: Databases;
   readDeadline: WithDeadline;
   projectionVersion: number;

@@ -131,7 +131,7 @@ export type ClientConnections = ReturnType<typeof clientConnections>;
 /** The same for a socket and for TLS on it. */
 const peerOf = ({ remoteAddress, remotePort }: Socket) => `${remoteAddress} ${remotePort}`;
 
-export interface ListenerOptions {
+interface ListenerOptions {
   tls: TlsFiles;
   connections: ClientConnections;
   logger: Logger;

@@ -34,7 +34,7 @@ const MAX_STREAMS_OF_ONE = 2;
 /** Those that answer, and previous ones until their last requests are answered. */
 const CACHED_GENERATIONS = 100;
 
-export interface ServiceOptions extends ServiceContext {
+interface ServiceOptions extends ServiceContext {
   admission: Admission;
   tokens: Tokens;
   addressOf: ClientAddress;

@@ -246,7 +246,7 @@ async function putBack(
 }
 
 /** A script that Redis runs atomically, with the hash by which Redis knows it. */
-export interface RedisScript {
+interface RedisScript {
   text: string;
   name: string;
 }

@@ -50,10 +50,9 @@ export function docsRoutes(): Route[] {
     cacheControl = async (_request: FastifyRequest): Promise<string> => REVALIDATED,
   ): Route => {
     const content = retriedLazily(make);
-    return pageRoute(path, async (request, reply) => {
-      reply.headers(HEADERS);
-      return sendStatic(request, reply, await content(), await cacheControl(request));
-    });
+    return pageRoute(path, async (request, reply) =>
+      sendStatic(request, reply.headers(HEADERS), await content(), await cacheControl(request)),
+    );
   };
   return [
     pageRoute('/', async (request, reply) => {

@@ -45,7 +45,7 @@ export interface DataRoute<P extends Parameters> extends Documentation {
   parameters: P;
 }
 
-export interface DataEndpoint<P extends Parameters> extends DataRoute<P> {
+interface DataEndpoint<P extends Parameters> extends DataRoute<P> {
   /** The kinds of records behind the answer: its entity tag changes with them. */
   dependsOn: readonly [EntityName, ...EntityName[]];
   /** The answer; `null` when this store does not have the record. */

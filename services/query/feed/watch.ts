@@ -26,7 +26,7 @@ const ROUND_MS = 1_000;
 type Shown = Pick<Stamp, '_id' | 'positions' | 'epochs' | 'slice_partition' | 'slice_end'>;
 
 /** The state of a store that a waiter has read. */
-export interface Known {
+interface Known {
   position: number;
   epochs: string | undefined;
 }
@@ -35,7 +35,7 @@ const FIELDS: Document = { positions: 1, epochs: 1, slice_partition: 1, slice_en
 /** A later page, which is read in a snapshot, shows at least as much. */
 const MAJORITY = { readConcern: 'majority', batchSize: 10_000 } as const;
 
-export interface WatchOptions {
+interface WatchOptions {
   generation: Generation;
   withDeadline: WithDeadline;
   logger: Logger;

@@ -65,7 +65,7 @@ interface Sender {
   woken: (() => void)[];
 }
 
-export interface AdmissionOptions {
+interface AdmissionOptions {
   /** How long a request waits to begin, on average, during an overload. */
   latencyMs: number;
   senderOf: (request: IncomingMessage) => string;

@@ -15,7 +15,7 @@ export interface Kind<T> {
 }
 
 /** What a parameter means in its place, for the OpenAPI document. */
-export interface Meaning {
+interface Meaning {
   description: string;
   example?: string | number;
 }

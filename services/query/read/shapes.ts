@@ -18,7 +18,7 @@ import { inBatches } from '#shared/waiting.ts';
 import { offsetOf, type ReadInSnapshot, stampsIn, unionWithStamps } from './snapshot.ts';
 import type { Portioned } from './streams.ts';
 
-export interface ShapeReading {
+interface ShapeReading {
   /** The stages, after the match, that leave `_id`, `offset` and the parts of the body. */
   stages: Document[];
   /** The JSON, with date-times in the document's offset; `undefined` if there is no such body. */

@@ -47,7 +47,7 @@ export interface View extends StoreView {
 }
 
 /** The means of reads that others must not wait for. */
-export interface AloneOptions {
+interface AloneOptions {
   withDeadline: WithDeadline;
   takeSlot: TakeSlot;
   /** Of answers that are sent while they are read. */

@@ -39,7 +39,7 @@ interface WantedSession {
   scopes: readonly Scope[];
 }
 
-export interface ClientSources extends Omit<LiveAccessSources, 'quota'> {
+interface ClientSources extends Omit<LiveAccessSources, 'quota'> {
   attempt: FailedAuthentications;
   addressOf: ClientAddress;
   maxTokens: number;
