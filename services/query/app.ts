@@ -99,7 +99,7 @@ export async function buildApp({
     // No hook runs for a target that cannot be decoded.
     frameworkErrors: (error, request, reply) => {
       reply.header(REQUEST_ID_HEADER, request.id);
-      sendRefusal(request, reply, classify(error));
+      sendRefusal(reply, classify(error));
     },
   });
   app.server.on('connect', refuseConnect);

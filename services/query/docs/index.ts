@@ -51,7 +51,7 @@ export function docsRoutes(): Route[] {
   ): Route => {
     const content = retriedLazily(make);
     return pageRoute(path, async (request, reply) =>
-      sendStatic(request, reply.headers(HEADERS), await content(), await cacheControl(request)),
+      sendStatic(reply.headers(HEADERS), await content(), await cacheControl(request)),
     );
   };
   return [
@@ -60,7 +60,7 @@ export function docsRoutes(): Route[] {
       const isBrowser = request.headers.accept?.includes('text/html');
       return isBrowser
         ? reply.redirect('/docs')
-        : sendRefusal(request, reply, noSuchPath('/', request.server.routes));
+        : sendRefusal(reply, noSuchPath('/', request.server.routes));
     }),
     ...['/docs', '/docs/guides'].map((path) =>
       pageRoute(`${path}/`, async (_request, reply) => reply.redirect(path)),

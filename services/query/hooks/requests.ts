@@ -41,7 +41,7 @@ export function refuseOthers(app: FastifyInstance): void {
       if (leftOut !== null)
         logger.warn({ ...facts, left_out: leftOut || undefined }, 'request answered with 503');
     }
-    return sendRefusal(request, reply, refusal);
+    return sendRefusal(reply, refusal);
   });
   app.addHook('onRequest', (request, reply, done) => {
     reply.header(REQUEST_ID_HEADER, request.id);
@@ -50,7 +50,6 @@ export function refuseOthers(app: FastifyInstance): void {
       const path = pathOf(request.raw.url);
       const allowed = app.routes.filter((route) => route.path === path).flatMap(methodsOf);
       sendRefusal(
-        request,
         reply,
         allowed.length === 0 ? noSuchPath(path, app.routes) : methodNotAllowed(allowed),
       );

@@ -10,7 +10,7 @@ import {
 } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
-import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { FastifyReply } from 'fastify';
 import { isRefusal, isUnavailable } from '#shared/errors.ts';
 import type { Logger } from '#shared/logging.ts';
 import { REQUEST_ID_HEADER, requestIdOf } from '#shared/operations.ts';
@@ -29,11 +29,8 @@ export const TOKEN_PATH = '/api/auth/token/';
 /** Where people and browsers find the guides. */
 export const GUIDES_PATH = '/docs/guides';
 
-export function sendRefusal(
-  request: FastifyRequest,
-  reply: FastifyReply,
-  refusal: Refusal,
-): FastifyReply {
+export function sendRefusal(reply: FastifyReply, refusal: Refusal): FastifyReply {
+  const { request } = reply;
   const toToken = pathOf(request.raw.url) === TOKEN_PATH;
   const { status, headers, code, detail } = toToken ? asTokenRefusal(refusal) : refusal;
   if (toToken) forbidStoring(reply);
