@@ -1,14 +1,15 @@
 /** Builds the query service: its services, its hooks, its routes. */
 import type { RequestListener } from 'node:http';
+import autoload from '@fastify/autoload';
 import fastify, { type FastifyBaseLogger, type FastifyInstance, LogController } from 'fastify';
 import type { Config } from '#shared/config.ts';
 import type { Logger } from '#shared/logging.ts';
 import { PROJECTION_VERSION } from '#shared/read-models/generation.ts';
 import { REQUEST_ID_HEADER, requestIdOf } from '#shared/operations.ts';
 import type { Tracing } from '#shared/tracing.ts';
-import { DECLARED_ROUTES } from './declared-routes.ts';
+import { ROUTES_FOLDER } from './declared-routes.ts';
 import { docsRoutes } from './docs/index.ts';
-import { methodsOf } from './endpoints/data-endpoint.ts';
+import { routePlugin } from './endpoints/data-endpoint.ts';
 import { observeRequests, refuseOthers } from './hooks/requests.ts';
 import { type ClientConnections, clientConnections, createListener } from './listener.ts';
 import { createMetrics } from './metrics.ts';
@@ -110,8 +111,7 @@ export async function buildApp({
   // The token endpoint, the only route with a body, parses it.
   app.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, body, done) => done(null, body));
   app.decorate('services', services);
-  const routes = [...DECLARED_ROUTES, ...(config.query.docs ? docsRoutes() : [])];
-  app.decorate('routes', routes);
+  app.decorate('routes', []);
   app.decorate('connections', connections);
   app.decorate('answered', Promise.resolve());
   observeRequests(app, tracing);
@@ -125,10 +125,10 @@ export async function buildApp({
     await app.answered;
     await services.close();
   });
-  for (const route of routes)
-    app.route({ method: methodsOf(route), url: route.path, handler: route.handler });
+  await app.register(autoload, ROUTES_FOLDER);
+  if (config.query.docs) await app.register(routePlugin(docsRoutes()));
   // Made now: a document that cannot be made stops the start.
-  const document = JSON.stringify(openApiDocument(DECLARED_ROUTES));
+  const document = JSON.stringify(openApiDocument(app.routes));
   app.decorate('openApiContent', await staticContent('application/json; charset=utf-8', document));
   await app.ready();
   return app;

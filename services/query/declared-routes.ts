@@ -1,15 +1,16 @@
-/** The routes of the API. */
+/** The routes of the API: each file in the folder `routes` is a plugin that adds some. */
+import { join } from 'node:path';
+import autoload, { type AutoloadPluginOptions } from '@fastify/autoload';
+import fastify from 'fastify';
 import type { Route } from './endpoints/data-endpoint.ts';
-import { CHANGE_ROUTES } from './routes/changes.ts';
-import { LIST_ROUTES } from './routes/lists.ts';
-import { RECORD_ROUTES } from './routes/records.ts';
-import { SERVICE_ROUTES } from './routes/service.ts';
-import { TOKEN_ROUTE } from './routes/token.ts';
 
-export const DECLARED_ROUTES: readonly Route[] = [
-  TOKEN_ROUTE,
-  ...RECORD_ROUTES,
-  ...LIST_ROUTES,
-  ...CHANGE_ROUTES,
-  ...SERVICE_ROUTES,
-];
+export const ROUTES_FOLDER: AutoloadPluginOptions = { dir: join(import.meta.dirname, 'routes') };
+
+/** Loads the routes without connecting to anything. */
+export async function declaredRoutes(): Promise<readonly Route[]> {
+  const app = fastify({ exposeHeadRoutes: false });
+  app.decorate('routes', []);
+  await app.register(autoload, ROUTES_FOLDER);
+  await app.ready();
+  return app.routes;
+}

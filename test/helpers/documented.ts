@@ -5,7 +5,7 @@
 import assert from 'node:assert/strict';
 import Schema from 'typebox/schema';
 import { openApiDocument } from '#query/openapi/document.ts';
-import { DECLARED_ROUTES } from '#query/declared-routes.ts';
+import { declaredRoutes } from '#query/declared-routes.ts';
 
 type JsonSchema = Record<string, unknown>;
 
@@ -30,7 +30,7 @@ export interface DocumentObject {
 }
 
 export const openApi = JSON.parse(
-  JSON.stringify(openApiDocument(DECLARED_ROUTES)),
+  JSON.stringify(openApiDocument(await declaredRoutes())),
 ) as DocumentObject;
 
 export interface ReceivedAnswer {

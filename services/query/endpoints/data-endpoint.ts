@@ -3,7 +3,7 @@
  * headers and conditional answers.
  */
 import { Readable } from 'node:stream';
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import type { FastifyInstance, FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify';
 import type { EntityName } from '#shared/events/entities.ts';
 import type { Scope } from '#shared/events/access-event.ts';
 import { namesCustomers } from '#shared/read-models/erasures.ts';
@@ -31,8 +31,17 @@ export function methodsOf({ method }: Route): string[] {
 declare module 'fastify' {
   interface FastifyInstance {
     /** All routes, for 405 answers, the OpenAPI document and tests. */
-    routes: readonly Route[];
+    routes: Route[];
   }
+}
+
+/** A plugin that adds routes, as `@fastify/autoload` finds it in the folder of routes. */
+export function routePlugin(routes: readonly Route[]): FastifyPluginAsync {
+  return async (app) => {
+    app.routes.push(...routes);
+    for (const route of routes)
+      app.route({ method: methodsOf(route), url: route.path, handler: route.handler });
+  };
 }
 
 export type Services = FastifyInstance['services'];

@@ -8,7 +8,13 @@ import type { EntityName } from '#shared/events/entities.ts';
 import { type Scope, SCOPES } from '#shared/events/access-event.ts';
 import type { Client } from '../access/tokens.ts';
 import { invalidParameters, Refused } from '../responses/refusal.ts';
-import { dataRoute, type Route, sendBody, type Services } from '../endpoints/data-endpoint.ts';
+import {
+  dataRoute,
+  type Route,
+  routePlugin,
+  sendBody,
+  type Services,
+} from '../endpoints/data-endpoint.ts';
 import { operationOn } from '../records/kinds.ts';
 import {
   cursor,
@@ -252,7 +258,4 @@ function nothingWhileUnavailable(error: unknown): null {
   throw error;
 }
 
-export const CHANGE_ROUTES: readonly Route[] = [
-  ...ALL_KINDS.map(changesEndpoint),
-  storeChangesEndpoint(),
-];
+export default routePlugin([...ALL_KINDS.map(changesEndpoint), storeChangesEndpoint()]);

@@ -3,7 +3,7 @@ import { CAMPAIGN_STATUSES, campaignStatus } from '#shared/records/campaign.ts';
 import { OrderSummary } from '#shared/records/order.ts';
 import { Rating } from '#shared/records/review.ts';
 import { orderFacets, reviewFacets } from '#shared/read-models/rank-tree/keys.ts';
-import { dataEndpoint, type Route } from '../endpoints/data-endpoint.ts';
+import { dataEndpoint, type Route, routePlugin } from '../endpoints/data-endpoint.ts';
 import { LISTS } from '../lists/lists.ts';
 import { readList } from '../lists/read.ts';
 import { conditionsOf, type Wanted } from '../lists/request.ts';
@@ -86,7 +86,7 @@ function ordersOf(
   return { list: LISTS.ordersOfCustomer, facets: isFiltered ? facets : null, bounds };
 }
 
-export const LIST_ROUTES: readonly Route[] = [
+export default routePlugin([
   listEndpoint('campaign', {
     description: 'The campaigns of the store, newest first.',
     filters: {
@@ -182,4 +182,4 @@ export const LIST_ROUTES: readonly Route[] = [
       return readList(view, { ...wanted, where, page, pageSize });
     },
   }),
-];
+]);

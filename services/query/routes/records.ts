@@ -3,7 +3,7 @@
  * store's own record; the menu.
  */
 import { COLLECTIONS } from '#shared/read-models/collections.ts';
-import { dataEndpoint, type Route } from '../endpoints/data-endpoint.ts';
+import { dataEndpoint, type Route, routePlugin } from '../endpoints/data-endpoint.ts';
 import { id, required } from '../parameters/parameter.ts';
 import { type Shape, SHAPES } from '../read/shapes.ts';
 import { readRecord } from '../read/shared-reads.ts';
@@ -48,7 +48,7 @@ function detailsOf(kind: KindName, { schema, named, description, joined = [] }: 
   });
 }
 
-export const RECORD_ROUTES: readonly Route[] = [
+export default routePlugin([
   detailsOf('campaign', {
     schema: Campaign,
     named: 'lists',
@@ -110,4 +110,4 @@ export const RECORD_ROUTES: readonly Route[] = [
     dependsOn: ['category', 'product', 'option_group'],
     read: (view, _values, { readMenu }) => readMenu(view),
   }),
-];
+]);

@@ -1,5 +1,5 @@
 /** What the service says of itself: its health, and the description of its API. */
-import type { Route } from '../endpoints/data-endpoint.ts';
+import { routePlugin, type Route } from '../endpoints/data-endpoint.ts';
 import { documentOperation, healthOperation } from '../openapi/operations.ts';
 import { RETRY_AFTER_OUTAGE_SECONDS } from '../responses/refusal.ts';
 import { sendStatic } from '../responses/compress.ts';
@@ -28,4 +28,4 @@ const openApi: Route = {
     sendStatic(reply, server.openApiContent, `public, max-age=${MAX_AGE_SECONDS}`),
 };
 
-export const SERVICE_ROUTES: readonly Route[] = [health, openApi];
+export default routePlugin([health, openApi]);

@@ -1,7 +1,7 @@
 /** `POST /api/auth/token/`: OAuth 2.0 client credentials (R3, R4), as the list of its steps. */
 import { newSessionId } from '#shared/access/grants.ts';
 import { forbidStoring, TOKEN_PATH } from '../responses/send.ts';
-import type { Route } from '../endpoints/data-endpoint.ts';
+import { routePlugin, type Route } from '../endpoints/data-endpoint.ts';
 import { tokenOperation } from '../openapi/operations.ts';
 import { queryOf } from '../parameters/read.ts';
 import { Refused } from '../responses/refusal.ts';
@@ -14,7 +14,7 @@ import {
 } from '../token/form.ts';
 import { SCOPES } from '#shared/events/access-event.ts';
 
-export const TOKEN_ROUTE: Route = {
+const tokenRoute: Route = {
   method: 'POST',
   path: TOKEN_PATH,
   operation: tokenOperation,
@@ -52,3 +52,5 @@ export const TOKEN_ROUTE: Route = {
     };
   },
 };
+
+export default routePlugin([tokenRoute]);
