@@ -5,29 +5,30 @@
  */
 import { hash } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
+import type { Redis } from 'ioredis';
 import type { Counter } from 'prom-client';
+import { RateLimiterRedis } from 'rate-limiter-flexible';
 import type { Config } from '#shared/config.ts';
 import { nodeFor, type RedisRouter } from '#shared/redis-masters.ts';
 import { addressGroup } from '../access/client-address.ts';
-import { redisScript, runScript } from '../access/live-access.ts';
 import { type Refusal, Refused } from '../responses/refusal.ts';
 import { INVALID_CLIENT, tooManyFailures } from './form.ts';
 
 export type FailedAuthentications = ReturnType<typeof createFailedAuthentications>;
 
 /**
- * Repairs an expiry that is longer than the window: the clock was set back then, or another
- * server's clock counts now.
+ * The library's script, but for one thing: it also repairs an expiry that is longer than the
+ * window. The clock was set back then, or another server's clock counts now.
  */
-const COUNT = redisScript(`
-redis.call('set', KEYS[1], 0, 'EX', ARGV[1], 'NX')
-local consumed = redis.call('incr', KEYS[1])
+const COUNT = `
+redis.call('set', KEYS[1], 0, 'EX', ARGV[2], 'NX')
+local consumed = redis.call('incrby', KEYS[1], ARGV[1])
 local ttl = redis.call('pttl', KEYS[1])
-if ttl == -1 or ttl > ARGV[1] * 1000 then
-  redis.call('expire', KEYS[1], ARGV[1])
-  ttl = 1000 * ARGV[1]
+if ttl == -1 or ttl > ARGV[2] * 1000 then
+  redis.call('expire', KEYS[1], ARGV[2])
+  ttl = 1000 * ARGV[2]
 end
-return {consumed, ttl}`);
+return {consumed, ttl}`;
 
 /**
  * The limit of a client at an address while the count of that address, or of that client, is
@@ -44,11 +45,23 @@ export function createFailedAuthentications(
 ) {
   const { windowSeconds, perClientAndAddress, perAddress, perClient } = settings;
   const cautious = Math.min(CAUTIOUS, perClientAndAddress);
+  const counters = new WeakMap<Redis, RateLimiterRedis>();
   // Asynchronous, so that it never throws while others are under way.
   const count = async (key: string) => {
-    const counted = await runScript(nodeFor(redis, key), COUNT, [key], [windowSeconds]);
-    const [failures, milliseconds] = counted as [number, number];
-    return { failures, milliseconds };
+    const storeClient = nodeFor(redis, key);
+    let failures = counters.get(storeClient);
+    if (failures === undefined) {
+      failures = new RateLimiterRedis({
+        storeClient,
+        keyPrefix: '',
+        points: perClientAndAddress,
+        duration: windowSeconds,
+        rejectIfRedisNotReady: true,
+        customIncrTtlLuaScript: COUNT,
+      });
+      counters.set(storeClient, failures);
+    }
+    return failures.penalty(key);
   };
   const read = async (key: string) => Number((await nodeFor(redis, key).get(key)) ?? 0);
   const windowMs = windowSeconds * 1_000;
@@ -111,9 +124,10 @@ export function createFailedAuthentications(
           count(keys.address),
           count(keys.client),
         ]);
-        if (pair.failures > perClientAndAddress) return refusePair(keys.pair, pair.milliseconds);
-        if (ofAddress.failures > perAddress) return slow('address', ofAddress.milliseconds);
-        if (ofClient.failures > perClient) return slow('client', ofClient.milliseconds);
+        if (pair.consumedPoints > perClientAndAddress)
+          return refusePair(keys.pair, pair.msBeforeNext);
+        if (ofAddress.consumedPoints > perAddress) return slow('address', ofAddress.msBeforeNext);
+        if (ofClient.consumedPoints > perClient) return slow('client', ofClient.msBeforeNext);
         counter.inc({ limit: 'none' });
         return INVALID_CLIENT;
       },
