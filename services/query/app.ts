@@ -11,9 +11,9 @@ import { ROUTES_FOLDER } from './declared-routes.ts';
 import { docsRoutes } from './docs/index.ts';
 import { routePlugin } from './endpoints/data-endpoint.ts';
 import { observeRequests, refuseOthers } from './hooks/requests.ts';
-import { ClientConnections, createListener } from './listener.ts';
+import { type ClientConnections, clientConnections, createListener } from './listener.ts';
 import { createMetrics } from './metrics.ts';
-import { Admission, MAX_BODY_BYTES } from './overload/admission.ts';
+import { createAdmission, MAX_BODY_BYTES } from './overload/admission.ts';
 import { watchEventLoop } from './overload/event-loop.ts';
 import { keepQuery } from './parameters/read.ts';
 import {
@@ -29,7 +29,7 @@ import { createServices } from './services.ts';
 import { createTokens, type SigningKeys } from './access/tokens.ts';
 import { clientAddresses, senders } from './access/client-address.ts';
 
-export interface AppOptions {
+interface AppOptions {
   config: Config;
   logger: Logger;
   signingKeys: SigningKeys;
@@ -63,7 +63,7 @@ export async function buildApp({
       'an entry of X-Forwarded-For is not an address: its clients count as the proxy that sent it',
     ),
   );
-  const admission = new Admission({
+  const admission = createAdmission({
     busyShare: watchEventLoop(),
     latencyMs: config.query.overloadLatencyMs,
     senderOf: senders(tokens.verifiedBefore, addressOf),
@@ -80,7 +80,7 @@ export async function buildApp({
     addressOf,
     projectionVersion,
   });
-  const connections = new ClientConnections();
+  const connections = clientConnections();
   const loggerInstance: FastifyBaseLogger = logger;
   const app = fastify({
     loggerInstance,
@@ -100,7 +100,7 @@ export async function buildApp({
     // No hook runs for a target that cannot be decoded.
     frameworkErrors: (error, request, reply) => {
       reply.header(REQUEST_ID_HEADER, request.id);
-      sendRefusal(request, reply, classify(error));
+      sendRefusal(reply, classify(error));
     },
   });
   app.server.on('connect', refuseConnect);

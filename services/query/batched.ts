@@ -31,7 +31,7 @@ interface Waiter<T> {
 /** Equal requests, one of which is read, and those who wait for it. */
 interface Batched<R, T> {
   request: R;
-  waiters: readonly Waiter<T>[];
+  waiters: Waiter<T>[];
 }
 
 /**
@@ -43,7 +43,7 @@ export function batched<R, T>(
   { underWay: maxUnderWay, requests: maxRequests }: BatchLimits,
   keyOf: (request: R) => unknown = (request) => request,
 ): ReadOne<R, T> {
-  const waiting = new Map<unknown, Batched<R, T> & { waiters: Waiter<T>[] }>();
+  const waiting = new Map<unknown, Batched<R, T>>();
   let underWay = 0;
   let scheduled = false;
 
@@ -97,7 +97,7 @@ export function batched<R, T>(
 }
 
 /** Rejects the aborted waiters; returns the others. */
-function stillWaiting<T>(waiters: readonly Waiter<T>[]): readonly Waiter<T>[] {
+function stillWaiting<T>(waiters: Waiter<T>[]): Waiter<T>[] {
   return waiters.filter(({ reject, signal }) => {
     if (signal?.aborted) reject(signal.reason);
     return !signal?.aborted;

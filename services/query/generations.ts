@@ -22,7 +22,7 @@ export type LiveGenerations = Awaited<ReturnType<typeof watchGenerations>>;
 
 const POLL_MS = 500;
 
-export interface GenerationsOptions extends ServiceContext {
+interface GenerationsOptions extends ServiceContext {
   databases: Databases;
   readDeadline: WithDeadline;
   projectionVersion: number;
@@ -40,21 +40,60 @@ const NOT_LOOKED_UP: Found = { generation: null, reason: 'not looked up yet' };
 
 /** Starts to poll; resolves after the first poll or the startup timeout. */
 export async function watchGenerations(options: GenerationsOptions) {
+  const { config, databases, readDeadline, projectionVersion, logger, metrics } = options;
   const known = new Map<string, Found>();
+  const find = (environment: string) => known.get(environment) ?? NOT_LOOKED_UP;
+
+  /** Polls one environment. During an outage the last answer stays. */
+  const lookUp = async (environment: string, stopped: AbortSignal) => {
+    const { generation: before, reason: reasonBefore } = find(environment);
+    let found: Found;
+    try {
+      const generations = await readDeadline(() => findGenerations(databases, environment));
+      const answering = answeringGeneration(environment, generations, projectionVersion);
+      found =
+        answering === null
+          ? absence(generations, projectionVersion)
+          : { generation: answering, reason: '' };
+    } catch (error) {
+      if (!(error instanceof StoreDataError) || isUnavailable(error)) {
+        logger.debug(
+          { environment, error: describeError(error) },
+          'the live generation could not be looked up',
+        );
+        return;
+      }
+      found = { generation: null, reason: error.message };
+    }
+    const { generation, reason } = found;
+    if (generation?.marker.id === before?.marker.id && reason === reasonBefore) return;
+    if (generation !== null && before !== null) {
+      // So that clients do not see older data than before.
+      await readDeadline(() => untilCaughtUp(generation, before, stopped)).catch(() => undefined);
+    }
+    known.set(environment, found);
+    if (before !== null) metrics.answeringGeneration.remove(generationLabels(before.marker));
+    if (generation === null) {
+      logger.warn({ environment, reason }, 'no generation answers: data requests get 503');
+    } else {
+      metrics.answeringGeneration.set(generationLabels(generation.marker), 1);
+      logger.info(
+        { environment, generation: generation.marker.number },
+        'this generation answers now',
+      );
+    }
+  };
+
   const first = Promise.withResolvers<void>();
   const polling = new PeriodicTask({
     run: async (stopped) => {
-      const { environments } = options.config;
-      await Promise.all(
-        environments.map((environment) => lookUp(options, environment, known, stopped)),
-      );
+      await Promise.all(config.environments.map((environment) => lookUp(environment, stopped)));
       first.resolve();
     },
     everyMs: POLL_MS,
-    failed: (error) => options.logger.error({ error }, 'generations cannot be looked up'),
+    failed: (error) => logger.error({ error }, 'generations cannot be looked up'),
   });
   await withinStartupTimeout(first.promise);
-  const find = (environment: string) => known.get(environment) ?? NOT_LOOKED_UP;
   return {
     /**
      * @throws {StoreDataError} `environment_unavailable` while there is none, or none that this
@@ -76,51 +115,6 @@ export async function watchGenerations(options: GenerationsOptions) {
     },
     stop: () => polling.stop(),
   };
-}
-
-/** Polls one environment. During an outage the last answer stays. */
-async function lookUp(
-  { databases, readDeadline, projectionVersion, logger, metrics }: GenerationsOptions,
-  environment: string,
-  known: Map<string, Found>,
-  stopped: AbortSignal,
-): Promise<void> {
-  const { generation: before, reason: reasonBefore } = known.get(environment) ?? NOT_LOOKED_UP;
-  let found: Found;
-  try {
-    const generations = await readDeadline(() => findGenerations(databases, environment));
-    const answering = answeringGeneration(environment, generations, projectionVersion);
-    found =
-      answering === null
-        ? absence(generations, projectionVersion)
-        : { generation: answering, reason: '' };
-  } catch (error) {
-    if (!(error instanceof StoreDataError) || isUnavailable(error)) {
-      logger.debug(
-        { environment, error: describeError(error) },
-        'the live generation could not be looked up',
-      );
-      return;
-    }
-    found = { generation: null, reason: error.message };
-  }
-  const { generation, reason } = found;
-  if (generation?.marker.id === before?.marker.id && reason === reasonBefore) return;
-  if (generation !== null && before !== null) {
-    // So that clients do not see older data than before.
-    await readDeadline(() => untilCaughtUp(generation, before, stopped)).catch(() => undefined);
-  }
-  known.set(environment, found);
-  if (before !== null) metrics.answeringGeneration.remove(generationLabels(before.marker));
-  if (generation === null) {
-    logger.warn({ environment, reason }, 'no generation answers: data requests get 503');
-  } else {
-    metrics.answeringGeneration.set(generationLabels(generation.marker), 1);
-    logger.info(
-      { environment, generation: generation.marker.number },
-      'this generation answers now',
-    );
-  }
 }
 
 function absence(generations: readonly KnownGeneration[], projectionVersion: number): Found {

@@ -12,6 +12,7 @@ import {
 } from 'node:http';
 import { createServer as createTlsServer, type Server as TlsServer } from 'node:https';
 import { type AddressInfo, createServer as createNetServer, type Socket } from 'node:net';
+import type { FastifyInstance } from 'fastify';
 import { readTlsFiles, type TlsFiles } from '#shared/config/files.ts';
 import type { Logger } from '#shared/logging.ts';
 import { MAX_HEADER_FIELDS } from './responses/send.ts';
@@ -57,42 +58,41 @@ interface ClientConnection {
 }
 
 /** The connections of clients, and how they end when the service stops. */
-export class ClientConnections {
-  /** Whether each closes with its next answer. */
-  isEnding = false;
+export function clientConnections() {
+  let isEnding = false;
   /** By the addresses of their ends, which TLS and the socket below it share. */
-  readonly #open = new Map<string, ClientConnection>();
+  const open = new Map<string, ClientConnection>();
   /** By the socket that requests name: the search by addresses costs a fiftieth of an answer. */
-  readonly #ofSocket = new WeakMap<Socket, ClientConnection>();
+  const ofSocket = new WeakMap<Socket, ClientConnection>();
 
-  add(socket: Socket): void {
+  function add(socket: Socket): void {
     const peer = peerOf(socket);
     const connection = { socket, requests: new Set<IncomingMessage>(), isUsed: false };
-    this.#open.set(peer, connection);
+    open.set(peer, connection);
     socket.once('close', () => {
       // The peer may have connected again.
-      if (this.#open.get(peer) === connection) this.#open.delete(peer);
+      if (open.get(peer) === connection) open.delete(peer);
     });
   }
 
-  begin(...[request, response]: Parameters<RequestListener>): void {
-    if (this.isEnding) response.setHeader('connection', 'close');
-    const connection = this.#ofSocket.get(request.socket) ?? this.#use(request.socket);
+  function begin(...[request, response]: Parameters<RequestListener>): void {
+    if (isEnding) response.setHeader('connection', 'close');
+    const connection = ofSocket.get(request.socket) ?? use(request.socket);
     if (connection === undefined) return;
     connection.requests.add(request);
     response.on('close', () => connection.requests.delete(request));
   }
 
-  #use(socket: Socket): ClientConnection | undefined {
-    const connection = this.#open.get(peerOf(socket));
+  function use(socket: Socket): ClientConnection | undefined {
+    const connection = open.get(peerOf(socket));
     if (connection === undefined) return undefined;
     connection.isUsed = true;
-    this.#ofSocket.set(socket, connection);
+    ofSocket.set(socket, connection);
     return connection;
   }
 
-  closeIdle(): void {
-    for (const { socket, requests, isUsed } of this.#open.values()) {
+  function closeIdle(): void {
+    for (const { socket, requests, isUsed } of open.values()) {
       if (isUsed && requests.size === 0) socket.destroy();
     }
   }
@@ -101,24 +101,37 @@ export class ClientConnections {
    * Called when none is accepted any more: ends those that are idle, without a complete request in
    * time, or not read in time.
    */
-  end(): void {
+  function end(): void {
     const began = performance.now();
     const timer = setInterval(() => {
       const ms = performance.now() - began;
-      this.closeIdle();
-      for (const { socket, requests } of this.#open.values()) {
+      closeIdle();
+      for (const { socket, requests } of open.values()) {
         const isAsked = requests.values().some(({ complete }) => complete);
         if (ms >= (isAsked ? END_OF_ANSWERS_MS : END_OF_REQUESTS_MS)) socket.destroy();
       }
-      if (this.#open.size === 0) clearInterval(timer);
+      if (open.size === 0) clearInterval(timer);
     }, END_POLL_MS);
   }
+
+  return {
+    add,
+    begin,
+    closeIdle,
+    /** Each closes with its next answer. */
+    endWithAnswers() {
+      isEnding = true;
+    },
+    end,
+  };
 }
+
+export type ClientConnections = ReturnType<typeof clientConnections>;
 
 /** The same for a socket and for TLS on it. */
 const peerOf = ({ remoteAddress, remotePort }: Socket) => `${remoteAddress} ${remotePort}`;
 
-export interface ListenerOptions {
+interface ListenerOptions {
   tls: TlsFiles;
   connections: ClientConnections;
   logger: Logger;
@@ -139,9 +152,9 @@ export function createListener(
   };
   const server =
     tls.certFile === null ? createServer(OPTIONS, listener) : listenByTls(listener, tls, logger);
-  server.on('connection', (socket) => connections.add(socket));
+  server.on('connection', connections.add);
   // Node's own, which closing the server calls, would cut answers that are made and not read yet.
-  server.closeIdleConnections = () => connections.closeIdle();
+  server.closeIdleConnections = connections.closeIdle;
   server.requestTimeout = REQUEST_TIMEOUT_MS;
   server.keepAliveTimeout = KEEP_ALIVE_TIMEOUT_MS;
   server.setTimeout(STALLED_TIMEOUT_MS);
@@ -158,40 +171,34 @@ export type Listening = Awaited<ReturnType<typeof listenOnPort>>;
  * connections; elsewhere with one.
  */
 export async function listenOnPort(
-  server: Server,
+  app: FastifyInstance,
   { host, port, isTls }: { host: string; port: number; isTls: boolean },
-  listen: (options: { host: string; port: number; reusePort: boolean }) => Promise<string>,
 ) {
-  if (process.platform !== 'linux') {
-    return { url: await listen({ host, port, reusePort: false }), close: async () => undefined };
-  }
   // `SO_REUSEPORT` would silently share the port with another process of this user; this probe
   // fails instead.
   if (port !== 0) {
-    const probe = createNetServer().listen({ host, port });
+    await using probe = createNetServer().listen({ host, port });
     await once(probe, 'listening');
-    probe.close();
-    await once(probe, 'close');
   }
-  const url = await listen({ host, port, reusePort: true });
+  const reusePort = process.platform === 'linux';
+  const options = { host, port, reusePort };
+  const url = await app.listen(options);
+  const { server } = app;
   const address = server.address() as AddressInfo;
-  const others = Array.from({ length: LISTENING_SOCKETS - 1 }, () =>
+  const others = Array.from({ length: reusePort ? LISTENING_SOCKETS - 1 : 0 }, () =>
     createNetServer({ allowHalfOpen: !isTls, noDelay: true }, (socket) =>
       server.emit('connection', socket),
     ),
   );
   /** Accepts no more connections. Resolves when the last one has ended. */
   const close = async () => {
-    await Promise.all(others.map((other) => new Promise((resolve) => void other.close(resolve))));
+    await Promise.all(others.map((other) => other[Symbol.asyncDispose]()));
   };
   try {
     await Promise.all(
-      others.map(async (other) => {
-        await once(
-          other.listen({ host: address.address, port: address.port, reusePort: true }),
-          'listening',
-        );
-      }),
+      others.map((other) =>
+        once(other.listen({ host: address.address, port: address.port, reusePort }), 'listening'),
+      ),
     );
   } catch (error) {
     await close();

@@ -21,11 +21,11 @@ async function start({ config, logger, closing, ends }: ServiceProcess): Promise
   let listening: Listening | null = null;
   let wasHealthy = false;
   const signingKeys = await watchSigningKeys(config.tokens, logger);
-  closing.push(async () => signingKeys.stop());
+  closing.push(signingKeys.stop);
   const tracing = await startTracing(config, 'query', logger);
   const app = await buildApp({ config, logger, signingKeys, tracing });
   closing.push(async () => {
-    app.connections.isEnding = true;
+    app.connections.endWithAnswers();
     // Load balancers learn from `/ready` to send requests elsewhere before the service stops
     // accepting them.
     if (listening !== null && ends() !== 'failure') await sleep(config.query.shutdownDelayMs);
@@ -54,9 +54,7 @@ async function start({ config, logger, closing, ends }: ServiceProcess): Promise
   closing.push(async () => tracing?.stop());
   const isTls = config.query.tls.certFile !== null;
   const { host, port } = config.query;
-  listening = await listenOnPort(app.server, { host, port, isTls }, (options) =>
-    app.listen(options),
-  );
+  listening = await listenOnPort(app, { host, port, isTls });
   const url = isTls ? listening.url.replace(/^http:/, 'https:') : listening.url;
   logger.info(
     { url, operations: operations.url, environments: config.environments },

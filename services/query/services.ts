@@ -7,20 +7,20 @@ import { controlCollections } from '#shared/access/access-keys.ts';
 import type { Logger } from '#shared/logging.ts';
 import type { Generation } from '#shared/read-models/generation.ts';
 import type { Span } from '#shared/tracing.ts';
-import { RedisGates } from './access/redis-gate.ts';
-import { authenticate, reauthorize, type Caller } from './access/live-access.ts';
+import { type RedisGates, redisGates } from './access/redis-gate.ts';
+import { authenticate, reauthorize } from './access/live-access.ts';
 import { connectMongodb, connectRedis, type MongodbConnections } from './connections.ts';
 import { withinStartupTimeout } from './deadline.ts';
-import { SharedChanges } from './feed/shared-changes.ts';
-import { Watch } from './feed/watch.ts';
+import { sharedChanges } from './feed/shared-changes.ts';
+import { watchChanges } from './feed/watch.ts';
 import { type LiveGenerations, watchGenerations } from './generations.ts';
-import { Menus } from './menu/menus.ts';
+import { menuReader } from './menu/menus.ts';
 import type { ServiceContext } from './metrics.ts';
 import type { AdmittedRequest, Admission } from './overload/admission.ts';
 import { createCaches } from './read/caches.ts';
-import { SharedReads } from './read/shared-reads.ts';
+import { sharedReads } from './read/shared-reads.ts';
 import { semaphore } from './read/slots.ts';
-import type { Tokens } from './access/tokens.ts';
+import type { Client, Tokens } from './access/tokens.ts';
 import { authenticateClient, keyReader } from './token/client.ts';
 import type { ClientAddress } from './access/client-address.ts';
 import { createFailedAuthentications } from './token/failed-authentications.ts';
@@ -34,7 +34,7 @@ const MAX_STREAMS_OF_ONE = 2;
 /** Those that answer, and previous ones until their last requests are answered. */
 const CACHED_GENERATIONS = 100;
 
-export interface ServiceOptions extends ServiceContext {
+interface ServiceOptions extends ServiceContext {
   admission: Admission;
   tokens: Tokens;
   addressOf: ClientAddress;
@@ -51,9 +51,11 @@ declare module 'fastify' {
     /** `null` for `/health`. */
     admitted: AdmittedRequest | null;
     /** `null` until the token passed. */
-    caller: Caller | null;
+    caller: Client | null;
+    /** Of a known key. */
     clientId: string | null;
-    refused: { reason: string; clientId: string | null } | null;
+    /** Why it was refused, if it was. */
+    refusedFor: string | null;
     /** How long it waited for changes. */
     heldMilliseconds: number;
     /** If it is traced. */
@@ -75,8 +77,8 @@ export async function createServices(options: ServiceOptions) {
   const control = controlCollections(databases.control);
   const redis = await connectRedis(options);
   opened.defer(() => redis.disconnect());
-  const gates = new RedisGates(redis, { prefix, control, environments, logger, metrics });
-  opened.defer(() => gates.stop());
+  const gates = redisGates(redis, { prefix, control, environments, logger, metrics });
+  opened.defer(gates.stop);
   await withinStartupTimeout(gates.firstAttempts());
   const generations = await watchGenerations({ ...options, databases, readDeadline });
   opened.defer(() => generations.stop());
@@ -132,9 +134,9 @@ function readsOfGenerations(
     const source = { generation, withDeadline: readDeadline, rows: caches.rows };
     const isCurrent = () => generations.find(environment)?.marker.id === id;
     return {
-      reads: new SharedReads(source, caches, alone),
-      changes: new SharedChanges(source, caches),
-      watch: new Watch({ ...source, logger, isCurrent }),
+      reads: sharedReads(source, caches, alone),
+      changes: sharedChanges(source, caches),
+      watch: watchChanges({ ...source, logger, isCurrent }),
     };
   };
   const made = new LRUCache<string, ReturnType<typeof make>>({
@@ -143,12 +145,10 @@ function readsOfGenerations(
   });
   let isClosing = false;
   return {
-    menus: new Menus(caches, alone.takeStreamSlot, slotDeadline),
+    readMenu: menuReader(caches, alone.takeStreamSlot, slotDeadline),
     sharedOf(generation: Generation) {
       const { id } = generation.marker;
-      const known = made.get(id);
-      if (known !== undefined) return known;
-      const shared = make(generation);
+      const shared = made.get(id) ?? make(generation);
       made.set(id, shared);
       return shared;
     },

@@ -35,8 +35,12 @@ export interface ErasureProgress {
 
 export const NAMING_CUSTOMERS = ['order', 'review'] as const satisfies EntityName[];
 
-/** Whether the records of a collection name customers. */
-export function namesCustomers(collection: string): boolean {
+/** Whether the records of an entity name customers. */
+export function namesCustomers(entity: EntityName): boolean {
+  return NAMING_CUSTOMERS.some((naming) => naming === entity);
+}
+
+export function isOfNamingRecords(collection: string): boolean {
   return NAMING_CUSTOMERS.some((entity) => COLLECTIONS[entity] === collection);
 }
 
@@ -74,7 +78,7 @@ export async function withoutErased<D extends { _id: string }>(
   collection: string,
   documents: readonly D[],
 ): Promise<readonly D[]> {
-  if (!namesCustomers(collection)) return documents;
+  if (!isOfNamingRecords(collection)) return documents;
   const naming = documents as readonly (D & NamingDocument)[];
   const positions = await erasurePositions(
     db,

@@ -21,7 +21,7 @@ export function clientAddresses(
   unreadable: (proxy: string) => void,
 ): ClientAddress {
   if (trusted.length === 0) return (peer) => peer;
-  const networks = { trusted: trusted.map((text) => networkOf(text)) };
+  const networks = { trusted: trusted.map(networkOf) };
   const isTrusted = (address: string) =>
     ipaddr.subnetMatch(parseAddress(address), networks, 'other') === 'trusted';
   let isReported = false;

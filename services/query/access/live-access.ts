@@ -5,7 +5,7 @@
  */
 import { hash } from 'node:crypto';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { Command, type Redis } from 'ioredis';
+import type { Redis } from 'ioredis';
 import { type ControlCollections, storeAccessId } from '#shared/access/access-keys.ts';
 import {
   decodeGrant,
@@ -17,7 +17,7 @@ import {
 } from '#shared/access/grants.ts';
 import type { Config } from '#shared/config.ts';
 import { unavailable } from '#shared/errors.ts';
-import type { OwnQuota, Scope } from '#shared/events/access-event.ts';
+import type { Scope } from '#shared/events/access-event.ts';
 import type { WithDeadline } from '../deadline.ts';
 import {
   insufficientScope,
@@ -29,10 +29,6 @@ import {
 import type { Permit, RedisGates } from './redis-gate.ts';
 import type { Client, TokenClaims, Tokens } from './tokens.ts';
 
-export interface Caller extends Client {
-  quota: QuotaState;
-}
-
 /**
  * Makes the step that authenticates the caller and enforces the quota. A counted request gets the
  * quota headers on every answer.
@@ -43,7 +39,7 @@ export function authenticate(
   environments: readonly string[],
   deadlineOf: (reply: FastifyReply) => WithDeadline,
 ) {
-  return async (request: FastifyRequest, reply: FastifyReply): Promise<void> => {
+  return async (request: FastifyRequest, reply: FastifyReply): Promise<Client> => {
     const { authorization } = request.headers;
     const token = bearerToken(authorization);
     if (token === null) {
@@ -53,19 +49,25 @@ export function authenticate(
     if (claims === null) throw refusedToken('token_invalid');
     const { storeId, environment, clientId } = claims;
     if (!environments.includes(environment)) throw refusedToken('environment_not_served', clientId);
-    const bounded: WithDeadline = (read) => deadlineOf(reply)(read);
-    const live = await authorize(sources, claims, bounded, sources.quota.windowSeconds);
+    const live = await authorize(sources, claims, deadlineOf(reply), sources.quota.windowSeconds);
     if (typeof live === 'string') {
       tokens.forget(token);
       throw refusedToken(live, clientId);
     }
     tokens.remember(token, claims);
-    const quota = quotaState(live, sources.quota, live.store.quota);
-    request.caller = { clientId, storeId, environment, scopes: live.scopes, quota };
-    reply.header('ratelimit-policy', `"store";q=${quota.limit};w=${quota.windowSeconds}`);
-    reply.header('ratelimit', `"store";r=${quota.remaining};t=${quota.resetSeconds}`);
-    if (!quota.allowed)
-      throw new Refused({ ...rateLimitExceeded(quota.resetSeconds), reason: 'quota_exceeded' });
+    request.clientId = clientId;
+    const caller = { clientId, storeId, environment, scopes: live.scopes };
+    request.caller = caller;
+    const { consumed, milliseconds, store } = live;
+    const limit = store.quota?.requests ?? sources.quota.requests;
+    const seconds = store.quota?.window_seconds ?? sources.quota.windowSeconds;
+    // Rounded up, and at least 1: a count still holds in the millisecond in which it ends.
+    const reset = Math.min(seconds, Math.floor(milliseconds / 1_000) + 1);
+    reply.header('ratelimit-policy', `"store";q=${limit};w=${seconds}`);
+    reply.header('ratelimit', `"store";r=${Math.max(0, limit - consumed)};t=${reset}`);
+    if (consumed > limit)
+      throw new Refused({ ...rateLimitExceeded(reset), reason: 'quota_exceeded' });
+    return caller;
   };
 }
 
@@ -74,36 +76,35 @@ export function authenticate(
  * caller may no longer pass.
  */
 export function reauthorize(tokens: Tokens, sources: LiveAccessSources, bounded: WithDeadline) {
-  const shared = shareAuthorizing(sources);
-  return async (request: FastifyRequest, required: readonly Scope[]) => {
-    const { clientId } = callerOf(request);
-    const claims = await tokens.verify(bearerToken(request.headers.authorization) ?? '');
-    const scopes = claims === null ? 'token_invalid' : await shared(claims, bounded);
-    if (typeof scopes === 'string') throw refusedToken(scopes, clientId);
-    refuseMissing(required, scopes);
+  const ofThisTurn = new Map<TokenClaims, ReturnType<typeof authorize>>();
+  // Thousands of requests with one token may end in the same turn of the event loop: they share one
+  // decision.
+  const decide = (claims: TokenClaims) => {
+    const shared = ofThisTurn.get(claims);
+    if (shared !== undefined) return shared;
+    const deciding = authorize(sources, claims, bounded, '');
+    ofThisTurn.set(claims, deciding);
+    setImmediate(() => ofThisTurn.delete(claims));
+    return deciding;
+  };
+  return async ({ headers, clientId }: FastifyRequest, required: readonly Scope[]) => {
+    const claims = await tokens.verify(bearerToken(headers.authorization) ?? '');
+    const live = claims === null ? 'token_invalid' : await decide(claims);
+    if (typeof live === 'string') throw refusedToken(live, clientId);
+    requireScopes(required, live.scopes);
   };
 }
 
 /** The same words for every reason: the reason would help an attacker. */
-function refusedToken(reason: RefusalReason, clientId?: string): Refused {
+function refusedToken(reason: RefusalReason, clientId: string | null = null): Refused {
   const refusal = invalidToken('the token is invalid, expired or revoked');
-  return new Refused({ ...refusal, reason, ...(clientId !== undefined && { clientId }) });
+  return new Refused({ ...refusal, reason, clientId });
 }
 
-export function requireScopes(request: FastifyRequest, required: readonly Scope[]): void {
-  refuseMissing(required, callerOf(request).scopes);
-}
-
-function refuseMissing(required: readonly Scope[], scopes: readonly Scope[]): void {
+export function requireScopes(required: readonly Scope[], scopes: readonly Scope[]): void {
   const missing = required.filter((scope) => !scopes.includes(scope));
   if (missing.length > 0)
     throw new Refused({ ...insufficientScope(required, missing), reason: 'scope_missing' });
-}
-
-export function callerOf(request: FastifyRequest): Caller {
-  const { caller } = request;
-  if (caller === null) throw new Error('the route does not authenticate');
-  return caller;
 }
 
 /** The token; `null` when the header is missing or of another kind. */
@@ -142,8 +143,8 @@ export interface LiveAccessSources {
 }
 
 /**
- * The name of a count ends with the length of its window: a quota with another window begins a new
- * count. A refused request is not counted: a client with a revoked token takes nothing from its
+ * A window begins with its first request. The name of a count ends with the length of its window: a
+ * quota with another window begins a new count. A refused request is not counted: a client with a revoked token takes nothing from its
  * store's quota.
  */
 const SCRIPT = redisScript(`
@@ -244,52 +245,8 @@ async function putBack(
   ]);
 }
 
-/**
- * Authorizes held requests, which were counted before. Thousands with one token may end in the same
- * turn of the event loop: they share one decision. Returns the scopes that the token has now, or
- * why it is refused.
- */
-function shareAuthorizing(sources: LiveAccessSources) {
-  const decide = async (claims: TokenClaims, bounded: WithDeadline) => {
-    const found = await authorize(sources, claims, bounded, '');
-    return typeof found === 'string' ? found : found.scopes;
-  };
-  const ofThisTurn = new Map<TokenClaims, ReturnType<typeof decide>>();
-  return (claims: TokenClaims, bounded: WithDeadline) => {
-    const shared = ofThisTurn.get(claims);
-    if (shared !== undefined) return shared;
-    const deciding = decide(claims, bounded);
-    ofThisTurn.set(claims, deciding);
-    setImmediate(() => ofThisTurn.delete(claims));
-    return deciding;
-  };
-}
-
-type QuotaState = ReturnType<typeof quotaState>;
-
-/**
- * What a count means under the quota of a store, its own or the configured one. A window begins
- * with its first request.
- */
-function quotaState(
-  { consumed, milliseconds }: { consumed: number; milliseconds: number },
-  settings: Config['query']['quota'],
-  own: OwnQuota,
-) {
-  const limit = own?.requests ?? settings.requests;
-  const windowSeconds = own?.window_seconds ?? settings.windowSeconds;
-  return {
-    allowed: consumed <= limit,
-    limit,
-    windowSeconds,
-    remaining: Math.max(0, limit - consumed),
-    // Rounded up, and at least 1: a count still holds in the millisecond in which it ends.
-    resetSeconds: Math.min(windowSeconds, Math.floor(milliseconds / 1_000) + 1),
-  };
-}
-
 /** A script that Redis runs atomically, with the hash by which Redis knows it. */
-export interface RedisScript {
+interface RedisScript {
   text: string;
   name: string;
 }
@@ -298,21 +255,18 @@ export function redisScript(text: string): RedisScript {
   return { text, name: hash('sha1', text) };
 }
 
-const UTF8 = { replyEncoding: 'utf8' } as const;
-
 export async function runScript(
   redis: Redis,
   { text, name }: RedisScript,
   keys: readonly string[],
   args: readonly (string | number)[],
 ): Promise<unknown[]> {
+  const given = [keys.length, ...keys, ...args];
   try {
-    return (await redis.sendCommand(
-      new Command('evalsha', [name, keys.length, ...keys, ...args], UTF8),
-    )) as unknown[];
+    return (await redis.call('evalsha', name, ...given)) as unknown[];
   } catch (error) {
     // A restarted Redis does not know the script yet.
     if (!(error instanceof Error) || !error.message.startsWith('NOSCRIPT')) throw error;
-    return (await redis.call('eval', text, keys.length, ...keys, ...args)) as unknown[];
+    return (await redis.call('eval', text, ...given)) as unknown[];
   }
 }

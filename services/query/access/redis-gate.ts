@@ -8,7 +8,7 @@ import { randomUUID } from 'node:crypto';
 import { ReplyError } from 'ioredis';
 import type { ControlCollections } from '#shared/access/access-keys.ts';
 import {
-  findPending,
+  findPending as findPendingAccess,
   heartbeatKey,
   newReconciliation,
   type PendingAccess,
@@ -38,13 +38,16 @@ export interface Permit {
   assertValid: () => void;
 }
 
-export interface GateOptions {
-  master: RedisMaster;
+interface GatesOptions {
   prefix: string;
   control: ControlCollections;
   environments: readonly string[];
   logger: Logger;
   metrics: QueryMetrics;
+}
+
+interface GateOptions extends GatesOptions {
+  master: RedisMaster;
   changed: () => void;
 }
 
@@ -58,182 +61,159 @@ const RETRY_MS = 100;
 const HEARTBEAT_MS = 600_000;
 const READ_MS = 2_000;
 
-export class RedisGate {
-  readonly #options: GateOptions;
-  readonly #bounded = deadlineAfter(READ_MS);
+type RedisGate = ReturnType<typeof redisGate>;
+
+export function redisGate(options: GateOptions) {
+  const { master, prefix, control, logger, metrics } = options;
+  const { redis } = master;
+  const bounded = deadlineAfter(READ_MS);
   /**
    * The heartbeat of this instance in Redis: a number that each inspection raises by one. If Redis
    * holds a lower number than it last confirmed, it has lost writes.
    */
-  readonly #heartbeat: string;
-  #number = 0;
-  #confirmed = 1;
-  #identity: string | null = null;
+  const heartbeat = heartbeatKey(master.local(prefix), randomUUID());
+  let number = 0;
+  let confirmed = 1;
+  let identity: string | null = null;
   /**
    * Kept until an inspection succeeds: the number is written even if the rest of an inspection
    * fails.
    */
-  #isCounterBroken = false;
+  let isCounterBroken = false;
   /** Until this instance has reconciled this server, which lost nothing meanwhile. */
-  #needsReconciling = true;
-  #permit: Permit | null = null;
-  #connection: AbortController | null = null;
-  readonly #watching: PeriodicTask;
-  #loggedProblem: string | null = null;
-  readonly #firstAttempt = Promise.withResolvers<void>();
+  let needsReconciling = true;
+  let permit: Permit | null = null;
+  let connection: AbortController | null = null;
+  let loggedProblem: string | null = null;
   /** Resolves after the first attempt to open the gate, successful or not. */
-  readonly firstAttempt = this.#firstAttempt.promise;
-
-  constructor(options: GateOptions) {
-    this.#options = options;
-    const { master, prefix } = options;
-    const { redis } = master;
-    this.#heartbeat = heartbeatKey(master.local(prefix), randomUUID());
-    this.#watching = new PeriodicTask({
-      run: () => this.#watch(),
-      everyMs: INSPECT_MS,
-      retryMs: RETRY_MS,
-      failed: (error) =>
-        options.logger.warn(
-          { error },
-          this.isOpen ? 'Redis cannot be inspected' : 'Redis cannot be used yet',
-        ),
-    });
-    redis.on('ready', this.#connected);
-    redis.on('close', this.#disconnected);
-    if (redis.status === 'ready') this.#connected();
-  }
-
-  get isOpen(): boolean {
-    return this.#permit !== null;
-  }
+  const firstAttempt = Promise.withResolvers<void>();
+  const watching = new PeriodicTask({
+    run: watch,
+    everyMs: INSPECT_MS,
+    retryMs: RETRY_MS,
+    failed: (error) =>
+      logger.warn(
+        { error },
+        permit === null ? 'Redis cannot be used yet' : 'Redis cannot be inspected',
+      ),
+  });
+  redis.on('ready', connected);
+  redis.on('close', disconnected);
+  if (redis.status === 'ready') connected();
 
   /**
    * Lets a request through to Redis.
    * @throws {StoreDataError} `environment_unavailable` while the gate is closed.
    */
-  acquire(): Permit {
-    if (this.#permit === null) throw closed();
-    return this.#permit;
+  function acquire(): Permit {
+    if (permit === null) throw closed();
+    return permit;
   }
 
-  async stop(): Promise<void> {
-    const { redis } = this.#options.master;
-    redis.off('ready', this.#connected);
-    redis.off('close', this.#disconnected);
-    this.#disconnected();
-    await this.#watching.stop();
+  async function stop(): Promise<void> {
+    redis.off('ready', connected);
+    redis.off('close', disconnected);
+    disconnected();
+    await watching.stop();
   }
 
-  readonly #connected = () => {
-    this.#disconnected();
-    this.#connection = new AbortController();
-    this.#watching.wake();
-  };
+  function connected(): void {
+    disconnected();
+    connection = new AbortController();
+    watching.wake();
+  }
 
-  readonly #disconnected = () => {
-    this.#connection?.abort();
-    this.#shut();
-  };
+  function disconnected(): void {
+    connection?.abort();
+    shut();
+  }
 
-  #shut(): void {
-    this.#permit = null;
-    this.#options.changed();
+  function shut(): void {
+    permit = null;
+    options.changed();
   }
 
   /** Opens the gate for a connection, and watches it for as long as that lasts. */
-  async #watch(): Promise<number> {
-    const signal = this.#connection?.signal;
+  async function watch(): Promise<number> {
+    const signal = connection?.signal;
     if (signal === undefined || signal.aborted) return INSPECT_MS;
     try {
-      if (this.#permit !== null) await this.#inspectOpen(signal);
-      if (this.#permit === null) await this.#open(signal);
+      if (permit !== null) await inspectOpen(signal);
+      if (permit === null) await open(signal);
     } catch (error) {
       if (!signal.aborted) throw error;
     } finally {
-      this.#firstAttempt.resolve();
+      firstAttempt.resolve();
     }
-    return this.#permit === null ? RETRY_MS : INSPECT_MS;
+    return permit === null ? RETRY_MS : INSPECT_MS;
   }
 
-  async #open(signal: AbortSignal): Promise<void> {
-    const { master, prefix, control } = this.#options;
-    await this.#inspect();
+  async function open(signal: AbortSignal): Promise<void> {
+    await inspect();
     // A former primary cannot answer this. So the reads that follow see every acknowledged write.
     const current = { readConcern: 'linearizable', projection: { _id: 1 } } as const;
-    await this.#bounded((read) => control.keys.findOne({ _id: '' }, { ...current, signal: read }));
-    if (this.#needsReconciling) await this.#reconcile(signal);
+    await bounded((read) => control.keys.findOne({ _id: '' }, { ...current, signal: read }));
+    if (needsReconciling) await reconcile(signal);
     // Projectors publish too, but perhaps none is running.
-    await publishPending(master, prefix, await this.#findPending());
+    await publishPending(master, prefix, await findPending());
     // If its identity changed or it lost data meanwhile, everything is repeated.
-    if (!(await this.#inspect()) || signal.aborted) return;
-    const permit: Permit = {
+    if (!(await inspect()) || signal.aborted) return;
+    const made: Permit = {
       master,
       assertValid: () => {
-        if (this.#permit !== permit) throw closed();
+        if (permit !== made) throw closed();
       },
     };
-    this.#needsReconciling = false;
-    this.#permit = permit;
-    this.#options.changed();
+    needsReconciling = false;
+    permit = made;
+    options.changed();
   }
 
-  async #inspectOpen(signal: AbortSignal): Promise<void> {
-    const { master, prefix } = this.#options;
+  async function inspectOpen(signal: AbortSignal): Promise<void> {
     // Both run at the same time, so that the idle process wakes up once.
-    const pending = this.#findPending();
+    const pending = findPending();
     pending.catch(() => undefined);
     try {
-      if (await this.#inspect()) return await publishPending(master, prefix, await pending);
+      if (await inspect()) return await publishPending(master, prefix, await pending);
     } catch (error) {
       // A server that does not answer admits nobody anyway; one that answers with an error may be
       // loading other data.
-      if (error instanceof StoreDataError || error instanceof ReplyError) this.#shut();
+      if (error instanceof StoreDataError || error instanceof ReplyError) shut();
       throw error;
     }
-    if (!signal.aborted)
-      this.#options.logger.warn({}, 'Redis changed identity or lost data: resyncing');
+    if (!signal.aborted) logger.warn({}, 'Redis changed identity or lost data: resyncing');
   }
 
   /**
    * Writes the next heartbeat.
    * @returns whether the server is the same as before and has lost nothing.
    */
-  async #inspect(): Promise<boolean> {
-    const { redis, slots } = this.#options.master;
+  async function inspect(): Promise<boolean> {
     // In this order: an identity that is read after the write shows every change before it.
-    const [, server] = await Promise.all([this.#bumpCounter(), describeRedis(redis, slots)]);
-    this.#requireSuitable(server);
-    const isIntact = !this.#isCounterBroken && this.#identity === server.identity;
-    this.#isCounterBroken = false;
-    this.#identity = server.identity;
+    const [, server] = await Promise.all([bumpCounter(), describeRedis(redis, master.slots)]);
+    requireSuitable(server);
+    const isIntact = !isCounterBroken && identity === server.identity;
+    isCounterBroken = false;
+    identity = server.identity;
     if (!isIntact) {
-      this.#needsReconciling = true;
-      this.#shut();
+      needsReconciling = true;
+      shut();
     }
     return isIntact;
   }
 
-  async #bumpCounter(): Promise<void> {
-    this.#number += 1;
-    const number = this.#number;
-    const before = await this.#options.master.redis.set(
-      this.#heartbeat,
-      number,
-      'PX',
-      HEARTBEAT_MS,
-      'GET',
-    );
-    if (Number(before) < this.#confirmed) this.#isCounterBroken = true;
-    this.#confirmed = number;
+  async function bumpCounter(): Promise<void> {
+    number += 1;
+    const before = await redis.set(heartbeat, number, 'PX', HEARTBEAT_MS, 'GET');
+    if (Number(before) < confirmed) isCounterBroken = true;
+    confirmed = number;
   }
 
-  async #reconcile(signal: AbortSignal): Promise<void> {
-    const { logger, metrics } = this.#options;
+  async function reconcile(signal: AbortSignal): Promise<void> {
     const startedAt = performance.now();
     const found = newReconciliation();
     try {
-      await reconcileAccess({ ...this.#options, bounded: this.#bounded, signal }, found);
+      await reconcileAccess({ ...options, bounded, signal }, found);
     } finally {
       metrics.reconciliationRepairs.inc({ kind: 'record' }, found.repaired);
       metrics.reconciliationRepairs.inc({ kind: 'session' }, found.sessionsEnded);
@@ -253,18 +233,25 @@ export class RedisGate {
     );
   }
 
-  #findPending(): Promise<PendingAccess> {
-    const { control, environments } = this.#options;
-    return this.#bounded((signal) => findPending(control, environments, signal));
+  function findPending(): Promise<PendingAccess> {
+    return bounded((signal) => findPendingAccess(control, options.environments, signal));
   }
 
-  #requireSuitable(server: RedisServer): void {
+  function requireSuitable(server: RedisServer): void {
     if (!server.isPrimary) throw unavailable('Redis is a replica: it cannot be written to');
     const problem = evictionProblem(server);
-    if (problem !== null && problem !== this.#loggedProblem)
-      this.#options.logger.error({}, problem);
-    this.#loggedProblem = problem;
+    if (problem !== null && problem !== loggedProblem) logger.error({}, problem);
+    loggedProblem = problem;
   }
+
+  return {
+    firstAttempt: firstAttempt.promise,
+    get isOpen() {
+      return permit !== null;
+    },
+    acquire,
+    stop,
+  };
 }
 
 const closed = () => unavailable('Redis is away, or not reconciled with MongoDB yet');
@@ -273,55 +260,51 @@ const closed = () => unavailable('Redis is away, or not reconciled with MongoDB 
  * The gates, one for each master of Redis. While one is closed, the stores of the other masters are
  * served.
  */
-export class RedisGates {
-  readonly #options: Omit<GateOptions, 'master' | 'changed'>;
-  readonly #masters: RedisMasters;
-  #gates: ReadonlyMap<RedisMaster, RedisGate> = new Map();
+export type RedisGates = ReturnType<typeof redisGates>;
 
-  constructor(masters: RedisMasters, options: Omit<GateOptions, 'master' | 'changed'>) {
-    this.#options = options;
-    this.#masters = masters;
-    masters.onChange(() => this.#follow());
-    this.#follow();
-  }
+export function redisGates(masters: RedisMasters, options: GatesOptions) {
+  let gates: ReadonlyMap<RedisMaster, RedisGate> = new Map();
+  masters.onChange(follow);
+  follow();
 
   /**
    * Resolves after the first attempt to open each gate whose server is connected, successful or
    * not.
    */
-  async firstAttempts(): Promise<void> {
-    const reached = [...this.#gates].filter(([{ redis }]) => redis.status === 'ready');
+  async function firstAttempts(): Promise<void> {
+    const reached = [...gates].filter(([{ redis }]) => redis.status === 'ready');
     await Promise.all(reached.map(([, { firstAttempt }]) => firstAttempt));
   }
 
-  acquire(key: string): Permit {
-    const master = this.#masters.find(key);
-    const gate = master === undefined ? undefined : this.#gates.get(master);
+  function acquire(key: string): Permit {
+    const master = masters.find(key);
+    const gate = master === undefined ? undefined : gates.get(master);
     if (gate === undefined) throw slotUnassigned();
     return gate.acquire();
   }
 
-  ping(): Promise<unknown>[] {
-    return [...this.#gates].flatMap(([{ redis }, { isOpen }]) => (isOpen ? [redis.ping()] : []));
+  function ping(): Promise<unknown>[] {
+    return [...gates].flatMap(([{ redis }, { isOpen }]) => (isOpen ? [redis.ping()] : []));
   }
 
-  async stop(): Promise<void> {
-    await Promise.all([...this.#gates.values()].map((gate) => gate.stop()));
+  async function stop(): Promise<void> {
+    await Promise.all([...gates.values()].map((gate) => gate.stop()));
   }
 
   /** A master whose slots changed is a new object with a new gate: its content is unknown. */
-  #follow(): void {
-    const before = this.#gates;
+  function follow(): void {
+    const before = gates;
     const gateOf = (master: RedisMaster) =>
-      before.get(master) ??
-      new RedisGate({ ...this.#options, master, changed: () => this.#updateMetric() });
-    this.#gates = new Map(this.#masters.all().map((master) => [master, gateOf(master)]));
-    for (const [master, gate] of before) if (!this.#gates.has(master)) void gate.stop();
-    this.#updateMetric();
+      before.get(master) ?? redisGate({ ...options, master, changed: updateMetric });
+    gates = new Map(masters.all().map((master) => [master, gateOf(master)]));
+    for (const [master, gate] of before) if (!gates.has(master)) void gate.stop();
+    updateMetric();
   }
 
-  #updateMetric(): void {
-    const areOpen = [...this.#gates.values()].every(({ isOpen }) => isOpen);
-    this.#options.metrics.redisGateOpen.set(this.#masters.isWhole() && areOpen ? 1 : 0);
+  function updateMetric(): void {
+    const areOpen = [...gates.values()].every(({ isOpen }) => isOpen);
+    options.metrics.redisGateOpen.set(masters.isWhole() && areOpen ? 1 : 0);
   }
+
+  return { firstAttempts, acquire, ping, stop };
 }

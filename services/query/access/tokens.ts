@@ -40,8 +40,7 @@ const CACHED_TOKENS = 20_000;
 /** Issues and verifies tokens. @param keys may change at any time. */
 export function createTokens(keys: SigningKeys, settings: Config['tokens']) {
   const cache = new LRUCache<string, TokenClaims>({ max: CACHED_TOKENS });
-  let verifiedWith = keys.verifying;
-  /** The keys that verified claims: they may be replaced before the token passes. */
+  /** The keys that verified claims: they may be replaced later. */
   const verifiedBy = new WeakMap<TokenClaims, SigningKeys['verifying']>();
   return {
     /**
@@ -53,29 +52,20 @@ export function createTokens(keys: SigningKeys, settings: Config['tokens']) {
      * Called when a verified token passes. One that Redis refuses is forgotten: it must not take a
      * place in its store's share.
      */
-    remember(token: string, claims: TokenClaims): void {
-      if (verifiedBy.get(claims) === keys.verifying && verifiedWith === keys.verifying)
-        cache.set(token, claims);
-    },
+    remember: (token: string, claims: TokenClaims) => void cache.set(token, claims),
     forget: (token: string) => void cache.delete(token),
-    async issue({
-      sessionId,
-      clientId,
-      storeId,
-      environment,
-      scopes,
-    }: Omit<TokenClaims, 'expiresAt'>) {
+    async issue(claims: Omit<TokenClaims, 'expiresAt'>) {
       const { kid, key } = keys.signing;
       const now = Date.now() / 1_000;
       const payload = {
-        client_id: clientId,
-        store_id: storeId,
-        environment,
-        scope: scopes.join(' '),
+        client_id: claims.clientId,
+        store_id: claims.storeId,
+        environment: claims.environment,
+        scope: claims.scopes.join(' '),
         iss: settings.issuer,
         aud: settings.audience,
-        sub: clientId,
-        jti: sessionId,
+        sub: claims.clientId,
+        jti: claims.sessionId,
         iat: Math.floor(now),
         // Rounded up: rounded down, a token would expire before its `expires_in`. The session in
         // Redis ends it to the second.
@@ -86,14 +76,12 @@ export function createTokens(keys: SigningKeys, settings: Config['tokens']) {
     },
     async verify(token: string): Promise<TokenClaims | null> {
       const { verifying } = keys;
-      // Tokens of a removed key are invalid.
-      if (verifying !== verifiedWith) cache.clear();
-      verifiedWith = verifying;
       const known = cache.get(token);
       if (known !== undefined) {
-        if (known.expiresAt > Date.now() / 1_000) return known;
+        // Tokens of a removed key are invalid.
+        const isCurrent = verifiedBy.get(known) === verifying;
+        if (isCurrent && known.expiresAt > Date.now() / 1_000) return known;
         cache.delete(token);
-        return null;
       }
       if (token.length > MAX_TOKEN_LENGTH || !isCanonical(token)) return null;
       const claims = await verifySignature(token, verifying, settings);
@@ -130,16 +118,8 @@ async function verifySignature(
         audience: settings.audience,
       },
     );
-    const {
-      jti,
-      sub,
-      iat,
-      exp,
-      client_id: clientId,
-      store_id: storeId,
-      environment,
-      scope,
-    } = payload;
+    const { jti, sub, iat, exp, environment, scope } = payload;
+    const { client_id: clientId, store_id: storeId } = payload;
     if (
       typeof jti !== 'string' ||
       typeof clientId !== 'string' ||

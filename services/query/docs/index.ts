@@ -50,10 +50,9 @@ export function docsRoutes(): Route[] {
     cacheControl = async (_request: FastifyRequest): Promise<string> => REVALIDATED,
   ): Route => {
     const content = retriedLazily(make);
-    return pageRoute(path, async (request, reply) => {
-      reply.headers(HEADERS);
-      return sendStatic(request, reply, await content(), await cacheControl(request));
-    });
+    return pageRoute(path, async (request, reply) =>
+      sendStatic(reply.headers(HEADERS), await content(), await cacheControl(request)),
+    );
   };
   return [
     pageRoute('/', async (request, reply) => {
@@ -61,7 +60,7 @@ export function docsRoutes(): Route[] {
       const isBrowser = request.headers.accept?.includes('text/html');
       return isBrowser
         ? reply.redirect('/docs')
-        : sendRefusal(request, reply, noSuchPath('/', request.server.routes));
+        : sendRefusal(reply, noSuchPath('/', request.server.routes));
     }),
     ...['/docs', '/docs/guides'].map((path) =>
       pageRoute(`${path}/`, async (_request, reply) => reply.redirect(path)),
@@ -198,7 +197,7 @@ function escape(text: string): string {
   return text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('"', '&quot;');
 }
 
-const FOLDER = join(import.meta.dirname, '../../../docs/guides');
+const FOLDER = join(DOCUMENTS, 'guides');
 const INDEX = 'README.md';
 const LINK = /^([\w-]+\.md)?(#.*)?$/;
 

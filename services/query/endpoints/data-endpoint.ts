@@ -6,12 +6,13 @@ import { Readable } from 'node:stream';
 import type { FastifyInstance, FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify';
 import type { EntityName } from '#shared/events/entities.ts';
 import type { Scope } from '#shared/events/access-event.ts';
-import { callerOf, requireScopes } from '../access/live-access.ts';
+import { namesCustomers } from '#shared/read-models/erasures.ts';
+import { requireScopes } from '../access/live-access.ts';
+import type { Client } from '../access/tokens.ts';
 import type { DescribedRoute } from '../openapi/document.ts';
 import { dataOperation, type Documentation } from '../openapi/operations.ts';
 import type { Parameters, Values } from '../parameters/parameter.ts';
 import { parameterReader, queryOf } from '../parameters/read.ts';
-import { namesCustomers } from '../read/page.ts';
 import { readStamp, type View } from '../read/shared-reads.ts';
 import { type Body, type Found, proveGeneration } from '../read/snapshot.ts';
 import { conditionOf, etagOf, type EtagSource, names } from '../responses/etag.ts';
@@ -53,7 +54,7 @@ export interface DataRoute<P extends Parameters> extends Documentation {
   parameters: P;
 }
 
-export interface DataEndpoint<P extends Parameters> extends DataRoute<P> {
+interface DataEndpoint<P extends Parameters> extends DataRoute<P> {
   /** The kinds of records behind the answer: its entity tag changes with them. */
   dependsOn: readonly [EntityName, ...EntityName[]];
   /** The answer; `null` when this store does not have the record. */
@@ -62,9 +63,8 @@ export interface DataEndpoint<P extends Parameters> extends DataRoute<P> {
 
 export function dataEndpoint<P extends Parameters>(endpoint: DataEndpoint<P>): Route {
   const { path, dependsOn, read } = endpoint;
-  return dataRoute(endpoint, async (request, reply, values) => {
+  return dataRoute(endpoint, async (request, reply, values, { environment, storeId }) => {
     const { services } = request.server;
-    const { environment, storeId } = callerOf(request);
     const generation = services.generations.of(environment);
     const { reads: shared } = services.sharedOf(generation);
     const view: View = {
@@ -115,6 +115,7 @@ export function dataRoute<P extends Parameters>(
     request: FastifyRequest,
     reply: FastifyReply,
     values: Values<P>,
+    caller: Client,
   ) => Promise<FastifyReply>,
 ): Route {
   const { path, scopes, scopesOf = () => scopes, isUntagged } = route;
@@ -128,10 +129,10 @@ export function dataRoute<P extends Parameters>(
       // On refusals too: no shared cache may store them.
       reply.header('cache-control', cacheControl);
       // 401, 429, 403, 422: the order of rule R5.1.
-      await request.server.services.authenticate(request, reply);
+      const caller = await request.server.services.authenticate(request, reply);
       const query = queryOf(request);
-      requireScopes(request, scopesOf(query));
-      return handler(request, reply, readParameters(query));
+      requireScopes(scopesOf(query), caller.scopes);
+      return handler(request, reply, readParameters(query), caller);
     },
   };
 }

@@ -8,7 +8,7 @@ import { EPOCH_BYTES, epochsIn } from '#shared/read-models/feed-epochs.ts';
 import type { Stamp } from '#shared/read-models/collections.ts';
 
 /** The feed that a cursor is bound to. */
-export interface CursorScope {
+interface CursorScope {
   environment: string;
   storeId: string;
   /** The feed's name. */

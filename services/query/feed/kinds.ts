@@ -33,7 +33,7 @@ import { SHAPES } from '../read/shapes.ts';
 export const RECORDS = ['summary', 'whole'] as const;
 export type Records = (typeof RECORDS)[number];
 
-export interface FeedKind {
+interface FeedKind {
   scope: Scope;
   tag: 'Store' | (typeof KINDS)[keyof typeof KINDS]['tag'];
   summary: Reference;

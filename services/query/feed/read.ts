@@ -5,7 +5,8 @@ import type { Stamp } from '#shared/read-models/collections.ts';
 import { shiftJson } from '#shared/records/stored-json.ts';
 import { presentEpoch } from '#shared/read-models/feed-epochs.ts';
 import type { FeedHint } from '../read/caches.ts';
-import { redacted, namesCustomers } from '../read/page.ts';
+import { namesCustomers } from '#shared/read-models/erasures.ts';
+import { redacted } from '../read/page.ts';
 import type { WithDeadline } from '../deadline.ts';
 import { offsetOf } from '../read/snapshot.ts';
 import { asShared } from '../responses/compress.ts';
@@ -54,17 +55,10 @@ const UNKNOWN: FeedHint = { positions: undefined, bytes: CHUNK_BYTES / 50, densi
 /** A restore during the read changes the start; retry a few times. */
 const MAX_ATTEMPTS = 5;
 
-interface Wanted {
-  changes: SharedChanges;
-  request: FeedRequest;
-  /** Bounds each of a page's reads. */
-  withDeadline: WithDeadline;
-  hintKey: string;
-}
-
 /**
  * Reads the changes after a cursor. Each chunk is one snapshot with the stamp that says what the cursor means. Later chunks end at the
  * position of the first one's stamp: changes made in between have a later position.
+ * @param withDeadline bounds each of a page's reads.
  * @param hasOthers whether other requests have arrived since: they get their turn between two reads.
  */
 export async function readChanges(
@@ -73,81 +67,104 @@ export async function readChanges(
   request: FeedRequest,
   hasOthers: () => boolean,
 ): Promise<ChangesPage> {
-  const hintKey = `${changes.mark}/${request.storeId}/${request.feed.name}`;
-  const wanted: Wanted = { changes, request, withDeadline, hintKey };
+  const { storeId, feed, after, pageSize } = request;
+  const hintKey = `${changes.mark}/${storeId}/${feed.name}`;
+  const hint = () => changes.hints.get(hintKey) ?? UNKNOWN;
   let began = performance.now();
-  const { first, start } = await readFirst(wanted);
+  const { first, start } = await readFirst();
   if (first.page !== undefined) return first.page;
   const { stamp } = first;
   const end = stamp?.position ?? 0;
-  const page = new PageBuilder(request, offsetOf(stamp));
+  const page = pageBuilder(request, offsetOf(stamp));
   let from = start.lastDelivered;
   for (let chunk = first; ;) {
     page.add(chunk.rows);
-    updateHint(wanted, page, chunk, from);
+    updateHint(chunk);
     from = chunk.reached;
     if (page.more || from >= end) break;
     const mustShare = hasOthers();
     if (mustShare) await sleep((performance.now() - began) * PAUSE_RATIO);
     began = performance.now();
-    const kinds = movedKinds(request.feed, stamp?.positions, from);
+    const kinds = movedKinds(feed, stamp?.positions, from);
     const bytes = mustShare ? SHARED_CHUNK_BYTES : CHUNK_BYTES;
-    const limit = Math.min(
-      rowsOfChunk(wanted, page.bytes, bytes),
-      request.pageSize - page.count + 1,
-    );
+    const limit = Math.min(rowsOfChunk(page.bytes, bytes), pageSize - page.count + 1);
     // After a window with few changes the rest is read at once.
     const isSparse = chunk.rows.length * 2 < limit;
-    const upTo = isSparse ? end : Math.min(windowEnd(wanted, kinds, from, limit), end);
-    chunk = await readChunk(wanted, { ...start, lastDelivered: from }, { kinds, limit, upTo });
+    const upTo = isSparse ? end : Math.min(windowEnd(kinds, from, limit), end);
+    chunk = await readChunk({ ...start, lastDelivered: from }, { kinds, limit, upTo });
     if (chunk.stamp?.epochs === stamp?.epochs) continue;
     // With other epochs, positions may mean other changes.
     if (page.count === 0) return readChanges(changes, withDeadline, request, hasOthers);
     page.more = true;
     break;
   }
-  const made = finishPage(wanted, start, stamp, page);
+  const made = finishPage(changes.mark, request, start, stamp, page);
   if (from === first.reached) first.page = made;
   return made;
-}
 
-/** Reads until the start and the kinds agree with the stamp of the same snapshot. */
-async function readFirst(wanted: Wanted): Promise<{ first: Chunk; start: Start }> {
-  const { changes, request } = wanted;
-  const { feed, after, pageSize } = request;
-  let start = startAt(after, changes.mark);
-  const positions = request.positions ?? hintOf(wanted).positions;
-  let kinds = movedKinds(feed, positions, start.lastDelivered);
-  for (let attempt = 1; attempt <= MAX_ATTEMPTS; attempt += 1) {
-    const limit = Math.min(rowsOfChunk(wanted, 0, CHUNK_BYTES), pageSize + 1);
-    const upTo = windowEnd(wanted, kinds, start.lastDelivered, limit);
-    const first = await readChunk(wanted, start, { kinds, limit, upTo });
-    const right = startAt(after, changes.mark, first.stamp);
-    const moved = movedKinds(feed, first.stamp?.positions, right.lastDelivered);
-    const isRight =
-      start.lastDelivered === right.lastDelivered &&
-      start.skipDeletionsUpTo === right.skipDeletionsUpTo;
-    if (isRight && moved.every((kind) => kinds.includes(kind))) return { first, start };
-    start = right;
-    kinds = moved;
-  }
-  throw unavailable(
-    'the feed positions of the store went back during each read: is a backup being restored?',
-  );
-}
-
-/** Reads a chunk; data of customers who are being erased is left out. */
-async function readChunk(
-  { changes, request: { storeId, feed, pageSize }, withDeadline }: Wanted,
-  start: Start,
-  bounds: Pick<ChunkRequest, 'kinds' | 'upTo' | 'limit'>,
-): Promise<Chunk> {
-  const read = (redactErased: boolean) =>
-    withDeadline((signal) =>
-      changes.readAfter({ storeId, feed, pageSize, redactErased, ...bounds, ...start }, signal),
+  /** Reads until the start and the kinds agree with the stamp of the same snapshot. */
+  async function readFirst(): Promise<{ first: Chunk; start: Start }> {
+    let start = startAt(after, changes.mark);
+    const positions = request.positions ?? hint().positions;
+    let kinds = movedKinds(feed, positions, start.lastDelivered);
+    for (let attempt = 1; attempt <= MAX_ATTEMPTS; attempt += 1) {
+      const limit = Math.min(rowsOfChunk(0, CHUNK_BYTES), pageSize + 1);
+      const upTo = windowEnd(kinds, start.lastDelivered, limit);
+      const first = await readChunk(start, { kinds, limit, upTo });
+      const right = startAt(after, changes.mark, first.stamp);
+      const moved = movedKinds(feed, first.stamp?.positions, right.lastDelivered);
+      const isRight =
+        start.lastDelivered === right.lastDelivered &&
+        start.skipDeletionsUpTo === right.skipDeletionsUpTo;
+      if (isRight && moved.every((kind) => kinds.includes(kind))) return { first, start };
+      start = right;
+      kinds = moved;
+    }
+    throw unavailable(
+      'the feed positions of the store went back during each read: is a backup being restored?',
     );
-  const chunk = await read(false);
-  return chunk.stamp?.erasing && bounds.kinds.some(namesCustomers) ? read(true) : chunk;
+  }
+
+  /** Reads a chunk; data of customers who are being erased is left out. */
+  async function readChunk(
+    start: Start,
+    bounds: Pick<ChunkRequest, 'kinds' | 'upTo' | 'limit'>,
+  ): Promise<Chunk> {
+    const read = (redactErased: boolean) =>
+      withDeadline((signal) =>
+        changes.readAfter({ storeId, feed, redactErased, ...bounds, ...start }, signal),
+      );
+    const chunk = await read(false);
+    return chunk.stamp?.erasing && bounds.kinds.some(namesCustomers) ? read(true) : chunk;
+  }
+
+  /** Updates the hint for the next read of the feed. */
+  function updateHint({ stamp, rows, reached }: Chunk): void {
+    if (stamp === null || from === Infinity) return;
+    const before = hint();
+    const width = Math.min(reached, stamp.position ?? 0) - from;
+    changes.hints.set(hintKey, {
+      positions: stamp.positions,
+      // Large records may follow small ones.
+      bytes: page.count === 0 ? before.bytes : Math.max(page.bytes / page.count, before.bytes / 2),
+      density: rows.length === 0 ? before.density : Math.min(rows.length / width, 1),
+    });
+  }
+
+  function rowsOfChunk(bytesBefore: number, chunkBytes: number): number {
+    const bytes = Math.min(chunkBytes, MAX_PAGE_BYTES - bytesBefore);
+    return Math.min(Math.max(Math.floor(bytes / hint().bytes), 0) + 1, CHUNK_ROWS);
+  }
+
+  /**
+   * Where a read of several kinds ends; without an end each kind would bring a whole page. Nearly
+   * always enough changes lie before it: it is two standard deviations beyond the average.
+   */
+  function windowEnd(kinds: Feed['kinds'], from: number, limit: number): number {
+    const { density } = hint();
+    if (kinds.length <= 1 || density === 0) return Infinity;
+    return from + Math.ceil((limit + 2 * Math.sqrt(limit * (1 - density))) / density);
+  }
 }
 
 /**
@@ -164,97 +181,52 @@ function movedKinds(
   return kinds.filter((kind) => (positions[kind] ?? 0) > position);
 }
 
-function hintOf({ changes, hintKey }: Wanted): FeedHint {
-  return changes.hints.get(hintKey) ?? UNKNOWN;
-}
-
-/** Updates the hint for the next read of the feed. */
-function updateHint(
-  wanted: Wanted,
-  page: PageBuilder,
-  { stamp, rows, reached }: Chunk,
-  from: number,
-): void {
-  if (stamp === null || from === Infinity) return;
-  const before = hintOf(wanted);
-  const width = Math.min(reached, stamp.position ?? 0) - from;
-  wanted.changes.hints.set(wanted.hintKey, {
-    positions: stamp.positions,
-    // Large records may follow small ones.
-    bytes: page.count === 0 ? before.bytes : Math.max(page.bytes / page.count, before.bytes / 2),
-    density: rows.length === 0 ? before.density : Math.min(rows.length / width, 1),
-  });
-}
-
-function rowsOfChunk(wanted: Wanted, bytesBefore: number, chunkBytes: number): number {
-  const bytes = Math.min(chunkBytes, MAX_PAGE_BYTES - bytesBefore);
-  return Math.min(Math.max(Math.floor(bytes / hintOf(wanted).bytes), 0) + 1, CHUNK_ROWS);
-}
-
-/**
- * Where a read of several kinds ends; without an end each kind would bring a whole page. Nearly
- * always enough changes lie before it: it is two standard deviations beyond the average.
- */
-function windowEnd(wanted: Wanted, kinds: Feed['kinds'], from: number, limit: number): number {
-  const { density } = hintOf(wanted);
-  if (kinds.length <= 1 || density === 0) return Infinity;
-  return from + Math.ceil((limit + 2 * Math.sqrt(limit * (1 - density))) / density);
-}
-
 /** Collects the entries of a page. */
-class PageBuilder {
-  readonly #request: FeedRequest;
-  readonly #offset: string;
-  readonly #parts: Buffer[] = [];
-  count = 0;
-  bytes = 0;
-  last = 0;
-  /** Whether more changes follow. */
-  more = false;
-
-  constructor(request: FeedRequest, offset: string) {
-    this.#request = request;
-    this.#offset = offset;
-  }
-
-  /** Adds changes until it is full. */
-  add(rows: readonly ChangeRow[]): void {
-    const { feed, pageSize } = this.#request;
-    for (const row of rows) {
-      this.more = this.count >= pageSize || this.bytes >= MAX_PAGE_BYTES;
-      if (this.more) break;
-      const entry = `${this.count === 0 ? '' : ','}${entryOf(row, feed, this.#offset)}`;
-      // One buffer each: a large string would cost the garbage collector more.
-      this.#parts.push(Buffer.from(entry, 'latin1'));
-      this.count += 1;
-      this.bytes += entry.length;
-      this.last = row.feed_position;
-    }
-  }
-
-  /** The body of the answer. */
-  body(next: string): Buffer {
-    const end = `],"timezone_offset":"${this.#offset}","next":"${next}","more":${this.more}}`;
-    return Buffer.concat([Buffer.from('{"results":['), ...this.#parts, Buffer.from(end)]);
-  }
+function pageBuilder({ feed, pageSize }: FeedRequest, offset: string) {
+  const parts: Buffer[] = [];
+  return {
+    count: 0,
+    bytes: 0,
+    last: 0,
+    /** Whether more changes follow. */
+    more: false,
+    /** Adds changes until it is full. */
+    add(rows: readonly ChangeRow[]) {
+      for (const row of rows) {
+        this.more = this.count >= pageSize || this.bytes >= MAX_PAGE_BYTES;
+        if (this.more) break;
+        const entry = `${this.count === 0 ? '' : ','}${entryOf(row, feed, offset)}`;
+        // One buffer each: a large string would cost the garbage collector more.
+        parts.push(Buffer.from(entry, 'latin1'));
+        this.count += 1;
+        this.bytes += entry.length;
+        this.last = row.feed_position;
+      }
+    },
+    /** The body of the answer. */
+    body(next: string) {
+      const end = `],"timezone_offset":"${offset}","next":"${next}","more":${this.more}}`;
+      return Buffer.concat([Buffer.from('{"results":['), ...parts, Buffer.from(end)]);
+    },
+  };
 }
 
 function finishPage(
-  { changes, request }: Wanted,
+  generation: string,
+  { environment, storeId, feed }: FeedRequest,
   { skipDeletionsUpTo }: Start,
   stamp: Stamp | null,
-  page: PageBuilder,
+  page: ReturnType<typeof pageBuilder>,
 ): ChangesPage {
   const snapshotPosition = stamp?.position ?? 0;
   const next: Cursor = {
-    generation: changes.mark,
+    generation,
     epoch: presentEpoch(stamp?.epochs),
     // The last page delivers everything that the snapshot holds.
     lastDelivered: page.more ? page.last : snapshotPosition,
     snapshotPosition,
     skipDeletionsUpTo: Math.min(skipDeletionsUpTo, snapshotPosition),
   };
-  const { environment, storeId, feed } = request;
   const body = asShared(page.body(encodeCursor({ environment, storeId, feed: feed.name }, next)));
   return { isEmpty: page.count === 0, stamp, next, body };
 }

@@ -12,9 +12,9 @@ import {
   STAMPS,
   TOMBSTONES,
 } from '#shared/read-models/collections.ts';
-import { type BatchLimits, batched, type ReadOne } from '../batched.ts';
+import { type BatchLimits, batched } from '../batched.ts';
 import type { Caches } from '../read/caches.ts';
-import { namesCustomers, redactedFields } from '../read/page.ts';
+import { projected } from '../read/page.ts';
 import {
   isTooLarge,
   proveGeneration,
@@ -66,8 +66,6 @@ export interface ChunkRequest extends Start {
   upTo: number;
   /** How many changes at most. */
   limit: number;
-  /** Of the page. */
-  pageSize: number;
   /** Whether to read erasures that are under way too, and leave out their customers' data. */
   redactErased: boolean;
 }
@@ -82,76 +80,45 @@ type Row = Stamp & {
 const LIMITS: BatchLimits = { underWay: 4, requests: 16 };
 /** A read that exceeds one document is tried again with a fraction of the limit. */
 const LIMIT_DIVISOR = 4;
-/** If no more fit into a read, records are so large that none is read for nothing. */
-const FEW = 5;
 
-export class SharedChanges {
-  /** The generation's name in cursors. */
-  readonly mark: string;
-  readonly hints: Caches['feeds'];
-  readonly #source: Source;
-  readonly #read: ReadOne<ChunkRequest, Chunk>;
+export type SharedChanges = ReturnType<typeof sharedChanges>;
 
-  /** @param source bounds each shared read; the requests have deadlines of their own. */
-  constructor(source: Source, { feeds }: Caches) {
-    this.hints = feeds;
-    this.mark = generationMark(source.generation.marker.id);
-    this.#source = source;
-    this.#read = batched((requests) => this.#readMany(requests), LIMITS, JSON.stringify);
-  }
+/** @param source bounds each shared read; the requests have deadlines of their own. */
+export function sharedChanges(source: Source, { feeds: hints }: Caches) {
+  const read = batched(readMany, LIMITS, JSON.stringify);
 
   /** The changes after a start. `signal` as of `ReadOne`. */
-  async readAfter(request: ChunkRequest, signal: AbortSignal): Promise<Chunk> {
-    const found = await this.#read(request, signal);
+  async function readAfter(request: ChunkRequest, signal: AbortSignal): Promise<Chunk> {
+    const found = await read(request, signal);
     if (found !== null) return found;
-    await proveGeneration(this.#source);
+    await proveGeneration(source);
     return { rows: [], reached: request.upTo, stamp: null };
   }
 
   /** @returns each request's chunk; `undefined` before its store's first event. */
-  async #readMany(requests: readonly ChunkRequest[]): Promise<(Chunk | undefined)[]> {
+  async function readMany(requests: readonly ChunkRequest[]): Promise<(Chunk | undefined)[]> {
     try {
-      return await this.#readOnce(
-        await Promise.all(
-          // A small page has a low limit too, which says nothing about its records.
-          requests.map(async (request) =>
-            request.limit <= Math.min(FEW, request.pageSize) ? this.#narrowed(request) : request,
-          ),
-        ),
-      );
+      return await readOnce(requests);
     } catch (error) {
       if (!isTooLarge(error)) throw error;
       const [only] = requests;
       if (requests.length === 1 && only?.limit === 1) throw error;
       // Separately, so that only the request with large records gets fewer.
-      const chunks = requests.map(async (request) => {
-        if (requests.length > 1) return this.#readMany([request]);
-        const limit = Math.ceil(request.limit / LIMIT_DIVISOR);
-        return this.#readMany([await this.#narrowed({ ...request, limit })]);
+      const chunks = requests.map(({ limit, ...request }) => {
+        const fewer = requests.length > 1 ? limit : Math.ceil(limit / LIMIT_DIVISOR);
+        return readMany([{ ...request, limit: fewer }]);
       });
       return (await Promise.all(chunks)).map(([chunk]) => chunk);
     }
   }
 
-  /**
-   * Ends a read of several kinds with its last change: otherwise each kind would bring as many as
-   * the limit, and most would be read again. Finds it in the indexes.
-   */
-  async #narrowed(request: ChunkRequest): Promise<ChunkRequest> {
-    if (request.kinds.length < 2) return request;
-    const stages = stagesOf(request, [], () => [{ $project: { _id: 0, feed_position: 1 } }]);
-    const [found] = await readSnapshot<Row>(this.#source, STAMPS, stages);
-    const { rows, reached } = chunkOf(request, found?.read ?? {});
-    return { ...request, upTo: rows[request.limit - 1]?.feed_position ?? reached };
-  }
-
-  async #readOnce(requests: readonly ChunkRequest[]): Promise<(Chunk | undefined)[]> {
+  async function readOnce(requests: readonly ChunkRequest[]): Promise<(Chunk | undefined)[]> {
     const stages = requests.map((request, number) =>
       stagesOf(request, requests.length > 1 ? [{ $set: { request: { $literal: number } } }] : []),
     );
     const chunks: (Chunk | undefined)[] = [];
     for (const { request = 0, read = {}, ...stamp } of await readSnapshot<Row>(
-      this.#source,
+      source,
       STAMPS,
       unionOf(STAMPS, stages),
     )) {
@@ -160,17 +127,16 @@ export class SharedChanges {
     }
     return chunks;
   }
+
+  /** `mark` is the generation's name in cursors. */
+  return { mark: generationMark(source.generation.marker.id), hints, readAfter };
 }
 
 /**
  * The stages of one request. Rows come as arrays in one document: separate rows would take 1.5
  * times as long.
  */
-function stagesOf(
-  request: ChunkRequest,
-  tag: Document[],
-  shown: typeof shownOf = shownOf,
-): Document[] {
+function stagesOf(request: ChunkRequest, tag: Document[]): Document[] {
   const { storeId, kinds, lastDelivered, skipDeletionsUpTo, upTo, limit } = request;
   const end = upTo === Infinity ? {} : { $lte: upTo };
   const page = (match: Document, after: number): Document[] => [
@@ -200,7 +166,7 @@ function stagesOf(
       const itself = kind === 'store' ? { _id: documentId(storeId, storeId) } : {};
       return lookup(
         COLLECTIONS[kind],
-        [...page(itself, lastDelivered), ...shown(kind, request)],
+        [...page(itself, lastDelivered), ...shownOf(kind, request)],
         kind,
       );
     }),
@@ -220,7 +186,7 @@ function shownOf(kind: EntityName, { feed, redactErased }: ChunkRequest): Docume
     offset: 1,
     ...Object.fromEntries(fields.map((field) => [field, 1])),
   };
-  return redactErased && namesCustomers(kind) ? redactedFields(shown) : [{ $project: shown }];
+  return projected(shown, kind, redactErased);
 }
 
 /** Merges the lists by position, up to the position at which all of them are complete. */

@@ -26,7 +26,7 @@ const ROUND_MS = 1_000;
 type Shown = Pick<Stamp, '_id' | 'positions' | 'epochs' | 'slice_partition' | 'slice_end'>;
 
 /** The state of a store that a waiter has read. */
-export interface Known {
+interface Known {
   position: number;
   epochs: string | undefined;
 }
@@ -35,7 +35,7 @@ const FIELDS: Document = { positions: 1, epochs: 1, slice_partition: 1, slice_en
 /** A later page, which is read in a snapshot, shows at least as much. */
 const MAJORITY = { readConcern: 'majority', batchSize: 10_000 } as const;
 
-export interface WatchOptions {
+interface WatchOptions {
   generation: Generation;
   withDeadline: WithDeadline;
   logger: Logger;
@@ -43,129 +43,117 @@ export interface WatchOptions {
   isCurrent: () => boolean;
 }
 
-export class Watch {
-  readonly #options: WatchOptions;
+export function watchChanges({ generation, withDeadline, logger, isCurrent }: WatchOptions) {
   /** By store id. */
-  readonly #stores = new Map<string, Set<Waiter>>();
+  const stores = new Map<string, Set<Waiter>>();
   /** The stores that this round has not read yet. */
-  #round: MapIterator<string> | null = null;
+  let round: MapIterator<string> | null = null;
   /** The end of the last slice seen of each partition. */
-  readonly #ends = new Map<number, number>();
+  const ends = new Map<number, number>();
   /** When stores were last read in turn. */
-  #turnAt = -Infinity;
+  let turnAt = -Infinity;
   /** When a waiter last got changes. */
-  #newsAt = -Infinity;
-  readonly #polling: PeriodicTask;
-
-  constructor(options: WatchOptions) {
-    this.#options = options;
-    this.#polling = new PeriodicTask({
-      run: () => this.#poll(),
-      everyMs: POLL_MS,
-      failed: (error) =>
-        options.logger.warn(
-          { error },
-          'polling for changes failed: waiting requests get none until it works again',
-        ),
-    });
-  }
+  let newsAt = -Infinity;
+  const polling = new PeriodicTask({
+    run: poll,
+    everyMs: POLL_MS,
+    failed: (error) =>
+      logger.warn(
+        { error },
+        'polling for changes failed: waiting requests get none until it works again',
+      ),
+  });
 
   /**
    * Starts a wait for changes of some kinds of a store's records. Call it before the read that may
    * find none: the waiter gets every change after this call. Call `leave` at the end.
    */
-  enter(storeId: string, kinds: readonly EntityName[]): Waiter {
-    const waiter = new Waiter(storeId, kinds);
-    const waiters = this.#stores.get(storeId);
-    if (waiters !== undefined) {
-      waiters.add(waiter);
-      return waiter;
-    }
-    this.#stores.set(storeId, new Set([waiter]));
-    if (this.#stores.size === 1) this.#polling.wake();
+  function enter(storeId: string, kinds: readonly EntityName[]): Waiter {
+    const waiter = makeWaiter(storeId, kinds);
+    if (stores.size === 0) polling.wake();
+    const waiters = stores.get(storeId) ?? new Set();
+    stores.set(storeId, waiters.add(waiter));
     return waiter;
   }
 
-  leave(waiter: Waiter): void {
-    const waiters = this.#stores.get(waiter.storeId);
+  function leave(waiter: Waiter): void {
+    const waiters = stores.get(waiter.storeId);
     waiters?.delete(waiter);
-    if (waiters?.size === 0) this.#stores.delete(waiter.storeId);
+    if (waiters?.size === 0) stores.delete(waiter.storeId);
   }
 
-  end(): void {
-    for (const waiters of this.#stores.values()) for (const waiter of waiters) waiter.end();
+  function end(): void {
+    for (const waiters of stores.values()) for (const waiter of waiters) waiter.end();
   }
 
   /** Ends all waits and the polling. */
-  async stop(): Promise<void> {
-    this.end();
-    await this.#polling.stop();
+  async function stop(): Promise<void> {
+    end();
+    await polling.stop();
   }
 
   /** Polls while there are waiters. @returns when to poll again. */
-  async #poll(): Promise<number> {
-    if (this.#stores.size === 0) {
+  async function poll(): Promise<number> {
+    if (stores.size === 0) {
       // Reset, or the next waiter would miss changes made while there was no polling.
-      this.#ends.clear();
-      this.#round = null;
-      this.#turnAt = -Infinity;
+      ends.clear();
+      round = null;
+      turnAt = -Infinity;
       return IDLE_MS;
     }
     const began = performance.now();
     try {
-      await this.#pollOnce(began);
+      await pollOnce(began);
     } finally {
-      if (!this.#options.isCurrent()) this.end();
+      if (!isCurrent()) end();
     }
     const now = performance.now();
-    const interval = now - this.#newsAt < BUSY_MS ? BUSY_POLL_MS : POLL_MS;
+    const interval = now - newsAt < BUSY_MS ? BUSY_POLL_MS : POLL_MS;
     return Math.max(interval - (now - began), BUSY_POLL_MS / 2);
   }
 
-  async #pollOnce(began: number): Promise<void> {
-    const { generation, withDeadline } = this.#options;
+  async function pollOnce(began: number): Promise<void> {
     const stamps = stampsIn(generation.db);
-    const isTurn = began - this.#turnAt >= POLL_MS;
-    const isFirst = this.#ends.size === 0;
-    if (isTurn && this.#round === null) await this.#readCheckpoints();
-    const slices = [...this.#ends].map(([slice_partition, end]) => ({
+    const isTurn = began - turnAt >= POLL_MS;
+    const isFirst = ends.size === 0;
+    if (isTurn && round === null) await readCheckpoints();
+    const slices = [...ends].map(([slice_partition, end]) => ({
       slice_partition,
       slice_end: { $gt: end },
     }));
-    const most = isFirst ? Infinity : Math.ceil((this.#stores.size * POLL_MS) / ROUND_MS);
-    const inTurn = isTurn ? this.#inTurn(most) : [];
-    if (isTurn) this.#turnAt = began;
+    const most = isFirst ? Infinity : Math.ceil((stores.size * POLL_MS) / ROUND_MS);
+    const storesInTurn = isTurn ? takeTurn(most) : [];
+    if (isTurn) turnAt = began;
     const [changed, others] = await withDeadline((signal) => {
       const find = (filter: Filter<Stamp>) =>
         stamps.find(filter, { ...MAJORITY, projection: FIELDS, signal }).toArray();
       return Promise.all([
         slices.length === 0 ? [] : find({ $or: slices }),
-        inTurn.length === 0 ? [] : find({ _id: oneOf(inTurn) }),
+        storesInTurn.length === 0 ? [] : find({ _id: oneOf(storesInTurn) }),
       ]);
     });
     for (const shown of changed) {
       const { slice_partition: partition, slice_end: end } = shown;
-      if (partition !== undefined && end !== undefined && end > (this.#ends.get(partition) ?? 0)) {
-        this.#ends.set(partition, end);
+      if (partition !== undefined && end !== undefined && end > (ends.get(partition) ?? 0)) {
+        ends.set(partition, end);
       }
     }
     // What a slice wrote comes last: it is not found again, while a newer slice is found by the
     // next poll.
     const found = [...others, ...changed];
     for (const shown of found) {
-      for (const waiter of this.#stores.get(shown._id) ?? []) {
-        if (waiter.receive(shown)) this.#newsAt = began;
+      for (const waiter of stores.get(shown._id) ?? []) {
+        if (waiter.receive(shown)) newsAt = began;
       }
     }
     const withStamp = new Set(found.map(({ _id }) => _id));
-    for (const storeId of inTurn) {
-      for (const waiter of this.#stores.get(storeId) ?? []) waiter.polled(withStamp.has(storeId));
+    for (const storeId of storesInTurn) {
+      for (const waiter of stores.get(storeId) ?? []) waiter.polled(withStamp.has(storeId));
     }
   }
 
   /** Polls new partitions from their checkpoint on, and those that a restored database set back. */
-  async #readCheckpoints(): Promise<void> {
-    const { generation, withDeadline } = this.#options;
+  async function readCheckpoints(): Promise<void> {
     const checkpoints = generation.db.collection<{ partition: number; position: number }>(
       CHECKPOINTS,
     );
@@ -175,88 +163,80 @@ export class Watch {
         .toArray(),
     );
     for (const { partition, position } of found) {
-      const end = this.#ends.get(partition);
-      if (end === undefined || position < end) this.#ends.set(partition, position);
+      const end = ends.get(partition);
+      if (end === undefined || position < end) ends.set(partition, position);
     }
   }
 
   /** The stores to read now. After the last one a new round begins. */
-  #inTurn(most: number): string[] {
-    this.#round ??= this.#stores.keys();
-    const turn = [...this.#round.take(most)];
-    if (turn.length < most) this.#round = null;
+  function takeTurn(most: number): string[] {
+    round ??= stores.keys();
+    const turn = [...round.take(most)];
+    if (turn.length < most) round = null;
     return turn;
   }
+
+  return { enter, leave, end, stop };
 }
 
-export class Waiter {
-  readonly storeId: string;
-  readonly #kinds: readonly EntityName[];
-  #shown: Shown | null = null;
-  /** Its time, the generation or the service ended. */
-  isOver = false;
+type Waiter = ReturnType<typeof makeWaiter>;
+
+function makeWaiter(storeId: string, kinds: readonly EntityName[]) {
+  let shown: Shown | null = null;
+  let isOver = false;
   /** The state that it knows, and the end of its wait. */
-  #waiting: { known: Known | null; resolve: () => void } | null = null;
+  let waiting: { known: Known | null; resolve: () => void } | null = null;
 
-  constructor(storeId: string, kinds: readonly EntityName[]) {
-    this.storeId = storeId;
-    this.#kinds = kinds;
-  }
-
-  /** The positions of the store's kinds at the last poll. */
-  get positions(): Stamp['positions'] {
-    return this.#shown?.positions;
-  }
-
-  /**
-   * Resolves when the store has changes that are not known, or the wait is over.
-   * @param known `null` if the store could not be read: then the next poll of the store resolves it.
-   */
-  waitForNews(known: Known | null): Promise<void> {
-    return new Promise((resolve) => {
-      this.#waiting = { known, resolve };
-      if (this.isOver || (known !== null && this.#isNews(known))) this.#resolve();
-    });
-  }
-
-  /** Takes a polled state of the store. @returns whether it ends the wait. */
-  receive(shown: Shown): boolean {
-    this.#shown = shown;
-    const known = this.#waiting?.known;
-    const isNews = known === null || (known !== undefined && this.#isNews(known));
-    if (isNews) this.#resolve();
-    return isNews;
-  }
-
-  /**
-   * Called after each poll of the store. Without a stamp, as after an erasure, nothing is known of
-   * it.
-   */
-  polled(hasStamp: boolean): void {
-    if (!hasStamp) this.#shown = null;
-    if (this.#waiting?.known === null) this.#resolve();
-  }
-
-  end(): void {
-    this.isOver = true;
-    this.#resolve();
-  }
-
+  const resolve = () => {
+    waiting?.resolve();
+    waiting = null;
+  };
   /**
    * With another epoch, positions may repeat: another process gives them, or the database was
    * restored.
    */
-  #isNews({ position, epochs }: Known): boolean {
-    if (this.#shown === null) return false;
-    const { positions } = this.#shown;
-    return (
-      this.#shown.epochs !== epochs ||
-      this.#kinds.some((kind) => (positions?.[kind] ?? 0) > position)
-    );
-  }
+  const isNews = ({ position, epochs }: Known) =>
+    shown !== null &&
+    (shown.epochs !== epochs || kinds.some((kind) => (shown?.positions?.[kind] ?? 0) > position));
 
-  #resolve(): void {
-    this.#waiting?.resolve();
-    this.#waiting = null;
-  }
+  return {
+    storeId,
+    /** Its time, the generation or the service ended. */
+    get isOver() {
+      return isOver;
+    },
+    /** The positions of the store's kinds at the last poll. */
+    get positions() {
+      return shown?.positions;
+    },
+    /**
+     * Resolves when the store has changes that are not known, or the wait is over.
+     * @param known `null` if the store could not be read: then the next poll of the store resolves it.
+     */
+    waitForNews(known: Known | null): Promise<void> {
+      const ended = Promise.withResolvers<void>();
+      waiting = { known, resolve: ended.resolve };
+      if (isOver || (known !== null && isNews(known))) resolve();
+      return ended.promise;
+    },
+    /** Takes a polled state of the store. @returns whether it ends the wait. */
+    receive(polled: Shown): boolean {
+      shown = polled;
+      if (waiting === null || (waiting.known !== null && !isNews(waiting.known))) return false;
+      resolve();
+      return true;
+    },
+    /**
+     * Called after each poll of the store. Without a stamp, as after an erasure, nothing is known of
+     * it.
+     */
+    polled(hasStamp: boolean): void {
+      if (!hasStamp) shown = null;
+      if (waiting?.known === null) resolve();
+    },
+    end(): void {
+      isOver = true;
+      resolve();
+    },
+  };
 }

@@ -23,7 +23,7 @@ export function refuseOthers(app: FastifyInstance): void {
   const { logger } = app.services;
   app.decorateRequest('caller', null);
   app.decorateRequest('clientId', null);
-  app.decorateRequest('refused', null);
+  app.decorateRequest('refusedFor', null);
   const repeated = new RepeatedLines();
   app.setErrorHandler((error, request, reply) => {
     const refusal = classify(error);
@@ -41,7 +41,7 @@ export function refuseOthers(app: FastifyInstance): void {
       if (leftOut !== null)
         logger.warn({ ...facts, left_out: leftOut || undefined }, 'request answered with 503');
     }
-    return sendRefusal(request, reply, refusal);
+    return sendRefusal(reply, refusal);
   });
   app.addHook('onRequest', (request, reply, done) => {
     reply.header(REQUEST_ID_HEADER, request.id);
@@ -50,7 +50,6 @@ export function refuseOthers(app: FastifyInstance): void {
       const path = pathOf(request.raw.url);
       const allowed = app.routes.filter((route) => route.path === path).flatMap(methodsOf);
       sendRefusal(
-        request,
         reply,
         allowed.length === 0 ? noSuchPath(path, app.routes) : methodNotAllowed(allowed),
       );
@@ -72,7 +71,7 @@ export function noSuchPath(path: string, routes: readonly Route[]): Refusal {
 }
 
 /** The headers that decide about a request: each may come once. */
-const ONCE = new Set(['host', 'authorization', 'content-type']);
+const ONCE = ['host', 'authorization', 'content-type'];
 
 /** `uri-host [ ":" port ]` of RFC 3986; it may be empty. */
 const HOST = /^(?:\[[0-9A-Fa-f:.]+\]|[\w.~!$&'()*+,;=%-]*)(?::\d*)?$/;
@@ -82,25 +81,14 @@ const HOST = /^(?:\[[0-9A-Fa-f:.]+\]|[\w.~!$&'()*+,;=%-]*)(?::\d*)?$/;
  * (RFC 9112 section 3.2); Node's own refusal has no body. Node takes the first of a repeated
  * header, a proxy may check the last. One server cuts the target at a `#`, another does not.
  */
-function ambiguityOf({ url, httpVersion, headers, rawHeaders }: IncomingMessage): string | null {
+function ambiguityOf(request: IncomingMessage): string | null {
+  const { url, httpVersion, headersDistinct } = request;
   if (url?.includes('#')) return 'the request target holds a #: encode it as %23';
-  const repeated = repeatedHeader(rawHeaders);
-  if (repeated !== null) return `the header ${repeated} must come once`;
-  const { host } = headers;
+  const repeated = ONCE.find((name) => (headersDistinct[name]?.length ?? 0) > 1);
+  if (repeated !== undefined) return `the header ${repeated} must come once`;
+  const { host } = request.headers;
   if (host === undefined) return httpVersion === '1.1' ? 'the Host header is required' : null;
   return HOST.test(host) ? null : 'the Host header is not a host';
-}
-
-/** @param rawHeaders names and values alternate. */
-function repeatedHeader(rawHeaders: readonly string[]): string | null {
-  const seen = new Set<string>();
-  for (let at = 0; at < rawHeaders.length; at += 2) {
-    const name = rawHeaders[at]?.toLowerCase() ?? '';
-    if (!ONCE.has(name)) continue;
-    if (seen.has(name)) return name;
-    seen.add(name);
-  }
-  return null;
 }
 
 // Log lines and labels name only the route: a query holds names and phone numbers, and an unknown
@@ -122,10 +110,10 @@ export function observeRequests(app: FastifyInstance, tracing: Tracing | null): 
   const { requestSeconds, refusals } = metrics;
   const { loggedPercent } = config.query;
   const isLogged = (route: string | undefined) =>
-    route !== '/health' && (loggedPercent === 100 || Math.random() * 100 < loggedPercent);
+    route !== '/health' && Math.random() * 100 < loggedPercent;
   app.addHook('onResponse', (request, reply, done) => {
     const route = request.routeOptions.url;
-    const { refused, caller, heldMilliseconds } = request;
+    const { refusedFor: reason, caller, heldMilliseconds } = request;
     const { statusCode: status } = reply;
     const milliseconds = reply.elapsedTime + (request.admitted?.queuedMs ?? 0);
     const method = METHODS.has(request.method) ? request.method : 'other';
@@ -133,7 +121,7 @@ export function observeRequests(app: FastifyInstance, tracing: Tracing | null): 
       { route: route ?? 'none', method, status },
       (milliseconds - heldMilliseconds) / 1_000,
     );
-    if (refused !== null) refusals.inc({ route: route ?? 'none', status, reason: refused.reason });
+    if (reason !== null) refusals.inc({ route: route ?? 'none', status, reason });
     if (isLogged(route)) {
       logger.info(
         {
@@ -146,8 +134,8 @@ export function observeRequests(app: FastifyInstance, tracing: Tracing | null): 
           held: heldMilliseconds > 0 ? Math.round(heldMilliseconds) : undefined,
           store: caller?.storeId,
           environment: caller?.environment,
-          client_id: caller?.clientId ?? request.clientId ?? refused?.clientId ?? undefined,
-          reason: refused?.reason,
+          client_id: request.clientId ?? undefined,
+          reason: reason ?? undefined,
         },
         'request',
       );
@@ -164,11 +152,14 @@ function traceRequests(app: FastifyInstance, tracing: Tracing): void {
     const { method, protocol } = request;
     const route = request.routeOptions.url;
     const { traceparent } = request.headers;
-    const attributes = { 'http.request.method': method, 'url.scheme': protocol };
     request.span = tracing.begin({
       name: route === undefined ? method : `${method} ${route}`,
       kind: 'server',
-      attributes: route === undefined ? attributes : { ...attributes, 'http.route': route },
+      attributes: {
+        'http.request.method': method,
+        'url.scheme': protocol,
+        ...(route !== undefined && { 'http.route': route }),
+      },
       traceparents: typeof traceparent === 'string' ? [traceparent] : [],
       isRoot,
       sinceMs: request.admitted?.queuedMs ?? 0,
@@ -182,11 +173,11 @@ function traceRequests(app: FastifyInstance, tracing: Tracing): void {
     else within(span, done);
   });
   app.addHook('onResponse', (request, { statusCode }, done) => {
-    const { span, refused, caller, heldMilliseconds } = request;
+    const { span, refusedFor, caller, heldMilliseconds } = request;
     span?.set({
       'http.response.status_code': statusCode,
       ...(caller !== null && { 'store_data.environment': caller.environment }),
-      ...(refused !== null && { 'store_data.refusal': refused.reason }),
+      ...(refusedFor !== null && { 'store_data.refusal': refusedFor }),
       ...(heldMilliseconds > 0 && { 'store_data.held_ms': Math.round(heldMilliseconds) }),
     });
     span?.end(statusCode >= 500 ? String(statusCode) : undefined);

@@ -35,7 +35,6 @@ export const WITHIN_CATEGORY = { position: 1, name: 1, _id: 1 } as const;
 
 /** All products, by the cached layout. Gives up without one, and if the page's stamp names another. */
 export const cachedLayout: ListStrategy = {
-  name: 'cached-layout',
   isCheap: true,
   suits: (query) => limitsOnly(query),
   async read(view, request) {
@@ -59,7 +58,6 @@ export const cachedLayout: ListStrategy = {
 
 /** All products, by the layout of the page's own snapshot. */
 export const ownLayout: ListStrategy = {
-  name: 'own-layout',
   suits: (query) => limitsOnly(query),
   async read(view, query) {
     // Another request may have read it meanwhile.
@@ -94,7 +92,6 @@ export function placeStages(storeId: string): Document[] {
 
 /** Products updated in a long window: their number in each category replaces the layout's. */
 export const layoutUpdated: ListStrategy = {
-  name: 'layout-updated',
   suits: (query) => query.conditions.updated !== undefined && limitsOnly(query, 'updated'),
   read: (view, query) =>
     inSnapshot(view, async (reads) => {

@@ -1,4 +1,5 @@
 /** Reads a page of a list with the first of its strategies that suits and does not give up. */
+import { inBatches } from '#shared/waiting.ts';
 import { BY_ID, COLLECTIONS, documentsWith } from '#shared/read-models/collections.ts';
 import {
   bodiesOf,
@@ -53,8 +54,8 @@ async function* portionsOf(
 ): AsyncGenerator<Buffer> {
   const ids = page.rows.flatMap(({ id }) => id ?? []);
   yield Buffer.from(headOf(page, request));
-  for (let at = 0; at < ids.length; at += RECORDS_OF_A_PORTION) {
-    const some = ids.slice(at, at + RECORDS_OF_A_PORTION);
+  let separator = '';
+  for await (const some of inBatches(ids, RECORDS_OF_A_PORTION)) {
     const stages = [
       { $match: documentsWith(some) },
       ...shownOf({ redactErased }, request.list.entity, { _id: 1 }),
@@ -66,7 +67,8 @@ async function* portionsOf(
     );
     const rows = new Map(found.map((row) => [row._id, row]));
     const bodies = bodiesOf({ ...page, rows: some.flatMap((id) => rows.get(id) ?? []) });
-    yield Buffer.from((at === 0 ? '' : ',') + bodies.join(','), 'latin1');
+    yield Buffer.from(separator + bodies.join(','), 'latin1');
+    separator = ',';
   }
   yield Buffer.from(']}');
 }

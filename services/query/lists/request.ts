@@ -18,7 +18,6 @@ import { searchFilter, type SearchTerms } from './search-terms.ts';
 
 /** One way to read a page. All return the same page from one snapshot; they differ in cost. */
 export interface ListStrategy {
-  name: string;
   /** What it reads is known to be little. Any other may cost more in a larger store: it runs alone. */
   isCheap?: true;
   suits: (query: ListQuery) => boolean;
@@ -105,11 +104,11 @@ export function limitsOnly({ conditions }: ListQuery, ...allowed: Condition[]): 
 
 /** The conditions on stored fields; `null` without any. */
 export function conditionsOf<P extends Parameters>(filters: P, values: Values<P>): Document | null {
-  const given = Object.entries(filters).flatMap(([name, { field }]) => {
+  const given = Object.entries(filters).flatMap(([name, { isField }]) => {
     const value: unknown = values[name];
     const isGiven = Array.isArray(value) ? value.length > 0 : value !== null;
-    if (field === undefined || !isGiven) return [];
-    return [[field, Array.isArray(value) ? { $in: value } : value]];
+    if (!isField || !isGiven) return [];
+    return [[name, Array.isArray(value) ? { $in: value } : value]];
   });
   return given.length === 0 ? null : (Object.fromEntries(given) as Document);
 }

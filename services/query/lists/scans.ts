@@ -1,4 +1,5 @@
 /** Strategies that read in the order of the list: by its index, or by its rank tree. */
+import type { Document } from 'mongodb';
 import { COLLECTIONS, oneOf, type Stamp, STAMPS } from '#shared/read-models/collections.ts';
 import type { BatchLimits } from '../batched.ts';
 import { estimate, estimatedCount, readRanked } from '../rank-tree/by-rank.ts';
@@ -13,7 +14,7 @@ import {
   skippedBy,
   sliceOf,
 } from '../read/page.ts';
-import { readPipelines } from '../read/shared-reads.ts';
+import { readPipelines, type View } from '../read/shared-reads.ts';
 import { forgetStamp, readSnapshot, type Source } from '../read/snapshot.ts';
 import { type List, limitsOnly, type ListQuery, type ListStrategy } from './request.ts';
 
@@ -22,11 +23,15 @@ export function indexOf({ list: { index, facetIndex = index }, facets }: ListQue
   return facets === null ? index : facetIndex;
 }
 
+function readByIndex(view: View, query: ListQuery, pipelines: Document[][]) {
+  return readPipelines(view, { entity: query.list.entity, index: indexOf(query), pipelines });
+}
+
 /** Called for lists in the order of a rank tree. */
 export function rankedOf(query: ListQuery): RankedRequest {
   const { tree, entity } = query.list;
   if (tree === undefined) throw new Error(`lists of ${entity} have no rank tree`);
-  return { ...query, tree };
+  return { ...query, tree, range: query.created };
 }
 
 /** Whether the store is known to be too small for a tree. */
@@ -39,7 +44,6 @@ const FIRST_PAGES: BatchLimits = { underWay: 4, requests: 16 };
 
 /** The first page, in one read with those of other stores (decision 0026). */
 export const sharedFirstPage: ListStrategy = {
-  name: 'shared-first-page',
   isCheap: true,
   suits: (query) => limitsOnly(query) && query.page === 1,
   async read(view, { list, pageSize }) {
@@ -84,15 +88,12 @@ async function readFirstPages(
 
 /** Pages near the front, by the index; the stamp has the count. */
 export const firstPages: ListStrategy = {
-  name: 'first-pages',
   isCheap: true,
   suits: (query) => limitsOnly(query, 'facets') && isShallow(rankedOf(query)),
   async read(view, query) {
-    const found = await readPipelines(view, {
-      entity: query.list.entity,
-      index: indexOf(query),
-      pipelines: [[{ $match: query.match }, ...sliceOf(query.list.sort, query)]],
-    });
+    const found = await readByIndex(view, query, [
+      [{ $match: query.match }, ...sliceOf(query.list.sort, query)],
+    ]);
     return { ...found, count: countFromStamp(found.stamp, rankedOf(query)) };
   },
 };
@@ -102,7 +103,6 @@ export const firstPages: ListStrategy = {
  * nodes say that it is large.
  */
 export const scanIfSmall: ListStrategy = {
-  name: 'scan-if-small',
   isCheap: true,
   suits: (query) =>
     query.conditions.created !== undefined &&
@@ -110,14 +110,14 @@ export const scanIfSmall: ListStrategy = {
     skippedBy(query) <= rankedOf(query).tree.leafRecords,
   async read(view, query) {
     const ranked = rankedOf(query);
-    const { leafRecords, entity } = ranked.tree;
-    if (estimatedCount(estimate(view, ranked, query.created)) > leafRecords) return null;
+    const { leafRecords } = ranked.tree;
+    if (estimatedCount(estimate(view, ranked)) > leafRecords) return null;
     const matching = { $match: query.match };
     const pipelines = [
       [matching, ...sliceOf(query.list.sort, query)],
       [matching, { $limit: leafRecords + 1 }, { $count: 'count' }],
     ];
-    const found = await readPipelines(view, { entity, index: indexOf(query), pipelines });
+    const found = await readByIndex(view, query, pipelines);
     const count = countIn(found.rows);
     return count > leafRecords ? null : { ...found, count };
   },
@@ -125,10 +125,9 @@ export const scanIfSmall: ListStrategy = {
 
 /** The nodes that count the range and find the page: one or two round trips at any depth (0033). */
 export const rankTree: ListStrategy = {
-  name: 'rank-tree',
   isCheap: true,
   suits: isRange,
-  read: (view, query) => readRanked(view, rankedOf(query), query.created),
+  read: (view, query) => readRanked(view, rankedOf(query)),
 };
 
 /** Whether it asks for a range of the rank tree, of some facets, in a store that may have one. */
@@ -139,7 +138,6 @@ function isRange(query: ListQuery): boolean {
 
 /** A first page that most likely shows all matches: nothing is counted. */
 export const scanIfShown: ListStrategy = {
-  name: 'scan-if-shown',
   isCheap: true,
   suits(query) {
     const { search, facets, created, updated } = query.conditions;
@@ -149,10 +147,8 @@ export const scanIfShown: ListStrategy = {
   },
   async read(view, query) {
     const { match, pageSize, list } = query;
-    const { entity, sort } = list;
-    const pipelines = [[{ $match: match }, { $sort: sort }, { $limit: pageSize + 1 }]];
-    const read = { entity, index: indexOf(query), pipelines };
-    const found = await readPipelines(view, read).catch((error: unknown) => {
+    const pipelines = [[{ $match: match }, { $sort: list.sort }, { $limit: pageSize + 1 }]];
+    const found = await readByIndex(view, query, pipelines).catch((error: unknown) => {
       // A search of a store that has grown since its stamp was read: the next one is planned
       // without it.
       forgetStamp(view, view.storeId);
@@ -164,7 +160,6 @@ export const scanIfShown: ListStrategy = {
 
 /** All matches, counted. */
 export const scan: ListStrategy = {
-  name: 'scan',
   suits: () => true,
   read: (view, query) => indexScan(view, scanOf(query)),
 };

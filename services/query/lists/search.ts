@@ -44,7 +44,6 @@ interface Search extends PageRequest {
  * fast: the store has too few customers for leaves, or too many leaves are uncertain.
  */
 export const searchLeaves: ListStrategy = {
-  name: 'search-leaves',
   isCheap: true,
   suits: (query) => query.search !== null && limitsOnly(query, 'search') && !isSmall(query),
   async read(view, { search: terms, page, pageSize }) {
@@ -63,8 +62,8 @@ function readSearches(
 ): Promise<(CountedPage | undefined)[]> {
   return inSnapshot(source, async ({ read }) => {
     const { leaves, stamps } = await findLeaves(read, searches);
-    const found = searches.flatMap((search, of) => {
-      const own = leaves.filter((leaf) => leaf.of === of);
+    const found = searches.flatMap((search) => {
+      const own = leaves.filter((leaf) => leaf.search === search);
       const stamp = stamps.get(search.storeId);
       const uncertain = own.filter((leaf) => leaf.isUncertain);
       if (stamp?.ranks?.customer?.leaves === undefined || uncertain.length > MAX_UNCERTAIN)
@@ -72,42 +71,37 @@ function readSearches(
       return { search, leaves: own, uncertain, stamp };
     });
 
-    const uncertain = found.flatMap(({ search, uncertain }) =>
-      uncertain.map((leaf) => ({ search, leaf })),
-    );
+    const uncertain = found.flatMap((one) => one.uncertain);
     const exact = await readInLeaves<{ of: number; hits: number }>(
       read,
-      uncertain.map(({ search, leaf }) => [
-        ...fromLeaf(search, leaf),
+      uncertain.map((leaf) => [
+        ...fromLeaf(leaf),
         { $limit: leaf.total },
-        { $match: searchFilter(search.terms) },
+        { $match: searchFilter(leaf.search.terms) },
         { $count: 'hits' },
       ]),
       (of) => [{ $project: { hits: 1, ...of } }],
     );
-    for (const { leaf } of uncertain) leaf.count = 0;
+    for (const leaf of uncertain) leaf.count = 0;
     for (const { of, hits } of exact) {
-      const leaf = uncertain[of]?.leaf;
+      const leaf = uncertain[of];
       if (leaf !== undefined) leaf.count = hits;
     }
 
     const segments = found.flatMap(({ search, leaves }) =>
-      segmentsOf(leaves, skippedBy(search), search.pageSize).map((segment) => ({
-        search,
-        ...segment,
-      })),
+      segmentsOf(leaves, skippedBy(search), search.pageSize),
     );
     const rows = await readInLeaves<PageRow & { of: number }>(
       read,
       // The leaf holds all matches of its segment: the scan never reaches the next leaf.
-      segments.map(({ search, part, skip, limit }) => [
-        ...fromLeaf(search, part, searchFilter(search.terms)),
+      segments.map(({ part, skip, limit }) => [
+        ...fromLeaf(part, searchFilter(part.search.terms)),
         { $skip: skip },
         { $limit: limit },
       ]),
       (of) => shownOf(source, 'customer', of),
     );
-    const rowsOf = Map.groupBy(rows, ({ of }) => segments[of]?.search);
+    const rowsOf = Map.groupBy(rows, ({ of }) => segments[of]?.part.search);
     const pages = new Map(
       found.map(({ search, leaves, stamp }): [Search, CountedPage] => {
         const count = leaves.reduce((sum, leaf) => sum + leaf.count, 0);
@@ -119,14 +113,10 @@ function readSearches(
 }
 
 /** The customers from the beginning of a leaf that match a filter, in order. */
-function fromLeaf(
-  { storeId }: Search,
-  { boundary }: SearchedLeaf,
-  filter: Document = {},
-): Document[] {
+function fromLeaf({ search, boundary }: SearchedLeaf, filter: Document = {}): Document[] {
   const { keyField } = RANK_TREES.customer;
   return [
-    { $match: { store_id: storeId, [keyField]: { $gte: boundary }, ...filter } },
+    { $match: { store_id: search.storeId, [keyField]: { $gte: boundary }, ...filter } },
     { $sort: { [keyField]: 1 } },
   ];
 }
@@ -147,8 +137,7 @@ async function readInLeaves<T extends { of: number }>(
 }
 
 interface SearchedLeaf {
-  /** The index of its search. */
-  of: number;
+  search: Search;
   boundary: string;
   /** How many customers it covers. */
   total: number;
@@ -192,9 +181,9 @@ async function findLeaves(
   const leaves = rows.flatMap((row): SearchedLeaf | [] => {
     const search = 'of' in row ? searches[row.of] : undefined;
     if (!('of' in row) || search === undefined) return [];
-    const { of, at, total, names, numbers } = row;
+    const { at, total, names, numbers } = row;
     return {
-      of,
+      search,
       boundary: at.slice(levelPrefix('customer', search.storeId, 'leaf').length),
       total,
       count: names + numbers,

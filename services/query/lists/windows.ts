@@ -8,7 +8,6 @@ import {
   type CountedPage,
   countIn,
   indexScan,
-  type PageRequest,
   type PageRow,
   shownOf,
   skippedBy,
@@ -35,7 +34,6 @@ const isCreated: ListStrategy['suits'] = ({ conditions }) => conditions.created 
 
 /** What was updated in a short window, sorted. */
 export const updatedWindow: ListStrategy = {
-  name: 'updated-window',
   suits: isUpdated,
   read: (view, query) =>
     filterFew(view, query, { condition: query.conditions.updated, index: 'by_updated' }),
@@ -43,7 +41,6 @@ export const updatedWindow: ListStrategy = {
 
 /** What was updated, among few records that the other conditions find. */
 export const updatedAmongFew: ListStrategy = {
-  name: 'updated-among-few',
   suits(query) {
     const { list, facets, stamp } = query;
     const { tree } = list;
@@ -59,7 +56,6 @@ export const updatedAmongFew: ListStrategy = {
 
 /** Customers created in a short window, sorted. Their number alone a tree counts faster. */
 export const createdWindow: ListStrategy = {
-  name: 'created-window',
   suits: isCreated,
   read(view, query) {
     const { keyIndex, leafRecords } = BY_CREATION;
@@ -119,7 +115,6 @@ async function filterFew(
  * Whatever is examined least is: the window is counted by an index alone, then scanned or sorted.
  */
 export const updatedInLong: ListStrategy = {
-  name: 'updated-in-long',
   suits: isUpdated,
   read: (view, query) => inSnapshot(view, ({ read }) => readLongWindow(read, view, query)),
 };
@@ -141,21 +136,16 @@ async function readLongWindow(
     );
     return { count: countIn(rows), stamp: stampIn(rows) };
   };
-  const scanCounted = (count: (() => number) | null) =>
-    indexScan(view, { ...scanOf(query), count }, read);
   const { count: inWindow, stamp } = await count(conditions.updated, 'by_updated');
   const listed = limitsOnly(query, 'facets', 'updated')
     ? countFromStamp(stamp, ranked)
     : (await count(othersOf(query), indexOf(query))).count;
-  if (listed <= inWindow) return scanCounted(null);
+  if (listed <= inWindow) return indexScan(view, { ...scanOf(query), count: null }, read);
   const matching = limitsOnly(query, 'updated')
     ? inWindow
     : (await count(match, 'by_updated')).count;
-  if (skippedBy(query) >= matching) return { rows: [], stamp, count: matching };
-  const scanned = ((skippedBy(query) + query.pageSize) * listed) / matching;
-  if (scanned <= inWindow) return scanCounted(() => matching);
-  const rows = await sortKeys(read, view, { match, index: 'by_updated', tree }, query);
-  return { rows, stamp, count: matching };
+  const window = { index: 'by_updated', tree, sorted: inWindow };
+  return readCounted(read, view, query, { count: matching, stamp, listed, window });
 }
 
 const BY_NAME = RANK_TREES.customer;
@@ -172,7 +162,6 @@ const KEYS_PER_CUSTOMER = 3;
  * decides whether the names are scanned or sorted.
  */
 export const createdByName: ListStrategy = {
-  name: 'created-by-name',
   suits: (query) => isCreated(query) && limitsOnly(query, 'created'),
   read: (view, query) => inSnapshot(view, ({ read }) => readCreatedByName(read, view, query)),
 };
@@ -182,38 +171,50 @@ async function readCreatedByName(
   view: View,
   query: ListQuery,
 ): Promise<CountedPage | null> {
-  const counting = { tree: BY_CREATION, facets: null, page: 1, pageSize: 1 };
-  const counted = await readByRank(read, view, counting, query.created);
+  const range = query.created;
+  const counting = { tree: BY_CREATION, facets: null, range, page: 1, pageSize: 1 };
+  const counted = await readByRank(read, view, counting);
   if (counted === null) return null;
   const { count, stamp } = counted;
-  if (skippedBy(query) >= count) return { rows: [], stamp, count };
-  const all = stamp?.counts?.customer ?? 0;
-  const scanned = ((skippedBy(query) + query.pageSize) * all) / count;
-  if (count <= scanned * KEYS_PER_CUSTOMER) {
-    const window = { match: query.match, index: BY_CREATION.keyIndex, tree: BY_NAME };
-    return { rows: await sortKeys(read, view, window, query), stamp, count };
-  }
-  return indexScan(view, { ...scanOf(query), count: () => count }, read);
+  const listed = stamp?.counts?.customer ?? 0;
+  const sorted = count / KEYS_PER_CUSTOMER;
+  const window = { index: BY_CREATION.keyIndex, tree: BY_NAME, sorted };
+  return readCounted(read, view, query, { count, stamp, listed, window });
 }
 
 interface Window {
-  match: Document;
   /** Holds the sort keys too. */
   index: string;
   tree: RankTree;
+  /** What sorting it costs, in records of a scan. */
+  sorted: number;
+}
+
+/** A page of counted matches among the `listed` records: by a scan of these, or sorted. */
+async function readCounted(
+  read: ReadInSnapshot,
+  view: View,
+  query: ListQuery,
+  { count, stamp, listed, window }: Omit<CountedPage, 'rows'> & { listed: number; window: Window },
+): Promise<CountedPage> {
+  if (skippedBy(query) >= count) return { rows: [], stamp, count };
+  const scanned = ((skippedBy(query) + query.pageSize) * listed) / count;
+  if (scanned <= window.sorted)
+    return indexScan(view, { ...scanOf(query), count: () => count }, read);
+  return { rows: await sortKeys(read, view, window, query), stamp, count };
 }
 
 /** Sorts the keys in the index of a window, and reads only the page's records. */
 async function sortKeys(
   read: ReadInSnapshot,
   view: View,
-  { match, index, tree: { entity, collection, keyField, keyIndex } }: Window,
-  request: PageRequest,
+  { index, tree: { entity, collection, keyField, keyIndex } }: Window,
+  query: ListQuery,
 ): Promise<PageRow[]> {
   const sorted = [
-    { $match: match },
+    { $match: query.match },
     { $project: { _id: 0, key: `$${keyField}` } },
-    ...sliceOf({ key: 1 }, request),
+    ...sliceOf({ key: 1 }, query),
   ];
   const keys = await read<{ key: string }>(collection, sorted, index);
   const named = { store_id: view.storeId, [keyField]: { $in: keys.map(({ key }) => key) } };

@@ -23,41 +23,33 @@ const MAX_SMALL_BYTES = 1_048_576;
 /** Small menus: each is a read of at most 16 MiB. */
 const MAX_SMALL_AT_ONCE = 16;
 
-export class Menus {
-  readonly #large: Caches['large'];
+/** @param takeSlot of a large menu. @param slotDeadline for waits for a small one's. */
+export function menuReader({ large }: Caches, takeSlot: TakeSlot, slotDeadline: WithDeadline) {
   /** By store: the last menu, and the tag of its stamp. */
-  readonly #cache = new LRUCache<string, { tag: string; menu: Found }>({
+  const cache = new LRUCache<string, { tag: string; menu: Found }>({
     maxSize: CACHED_BYTES,
     sizeCalculation: ({ menu }) => menu.body.length + 1_000,
   });
   /** By store and tag: requests for a menu that is being composed share it. */
-  readonly #making = new Map<string, Promise<Found | null>>();
-  readonly #takeSlot: TakeSlot;
-  readonly #takeSmallSlot: TakeSlot;
+  const making = new Map<string, Promise<Found | null>>();
+  const takeSmallSlot = semaphore(MAX_SMALL_AT_ONCE, 1, slotDeadline);
 
-  /** @param takeSlot of a large menu. @param slotDeadline for waits for a small one's. */
-  constructor({ large }: Caches, takeSlot: TakeSlot, slotDeadline: WithDeadline) {
-    this.#large = large;
-    this.#takeSlot = takeSlot;
-    this.#takeSmallSlot = semaphore(MAX_SMALL_AT_ONCE, 1, slotDeadline);
-  }
-
-  async read(view: View): Promise<Found<Body> | null> {
+  async function read(view: View): Promise<Found<Body> | null> {
     const key = view.shared.key(view.storeId);
     const stamp = await readStamp(view);
     const stream = () =>
       view.shared.streamed(view, (_own, reads) => readLargeMenu(reads, view.storeId));
-    if (this.#large.has(key)) return stream();
+    if (large.has(key)) return stream();
     const tag = tagOf(stamp);
-    const kept = this.#cache.get(key);
+    const kept = cache.get(key);
     if (kept?.tag === tag) return kept.menu;
     const name = `${key} ${tag}`;
     const make = () => {
-      const underWay = this.#making.get(name);
+      const underWay = making.get(name);
       if (underWay !== undefined) return underWay;
-      const making = this.#make(view, key, isFew(stamp)).finally(() => this.#making.delete(name));
-      this.#making.set(name, making);
-      return making;
+      const made = compose(view, key, isFew(stamp)).finally(() => making.delete(name));
+      making.set(name, made);
+      return made;
     };
     // A large menu may take longer than a request: each of its reads has a deadline of its own.
     const menu = await (isFew(stamp) ? view.withDeadline(make) : make());
@@ -65,7 +57,7 @@ export class Menus {
   }
 
   /** Composes a menu and caches it; `null` if it is too large. */
-  async #make({ storeId, shared: { source } }: View, key: string, mayBeSmall: boolean) {
+  async function compose({ storeId, shared: { source } }: View, key: string, mayBeSmall: boolean) {
     const makeSmall = async () => {
       const found = await readSmallMenu(source, storeId);
       return found && collected(found, MAX_SMALL_BYTES);
@@ -74,12 +66,14 @@ export class Menus {
       inSnapshot(source, async (reads) =>
         collected(await readLargeMenu(reads, storeId), MAX_CACHED_BYTES),
       );
-    const small = mayBeSmall ? await inSlot(this.#takeSmallSlot, key, makeSmall) : null;
-    const menu = small ?? (await inSlot(this.#takeSlot, key, makeLarge));
-    if (menu === null) this.#large.set(key, true);
-    else this.#cache.set(key, { tag: tagOf(menu.stamp), menu });
+    const small = mayBeSmall ? await inSlot(takeSmallSlot, key, makeSmall) : null;
+    const menu = small ?? (await inSlot(takeSlot, key, makeLarge));
+    if (menu === null) large.set(key, true);
+    else cache.set(key, { tag: tagOf(menu.stamp), menu });
     return menu;
   }
+
+  return read;
 }
 
 async function inSlot<T>(takeSlot: TakeSlot, key: string, work: () => Promise<T>): Promise<T> {

@@ -38,8 +38,8 @@ type ShownGroup = Pick<OptionGroupDocument, '_id' | 'active_summary'>;
 interface Shown {
   category: ShownCategory;
   product: ShownProduct;
-  /** The JSON of its option groups, in order. */
-  groups: string[];
+  /** By id, the JSON of the option groups that exist. */
+  groups: ReadonlyMap<string, string>;
 }
 
 const ACTIVE: Document = { $match: { active: true } };
@@ -97,11 +97,7 @@ function* shownIn(row: Row): Generator<Shown> {
   );
   for (const category of row.categories) {
     for (const product of products.get(category._id.slice(length)) ?? []) {
-      yield {
-        category,
-        product,
-        groups: product.option_group_ids.flatMap((id) => groups.get(id) ?? []),
-      };
+      yield { category, product, groups };
     }
   }
 }
@@ -144,15 +140,10 @@ async function* shownBy(reads: SnapshotReads, storeId: string): AsyncGenerator<S
       PRODUCTS,
     )) {
       for (const part of partsOf(products)) {
-        const bodies = await groupsOf(part);
+        const groups = await groupsOf(part);
         for (const product of part) {
           const category = byId.get(documentId(storeId, product.category_id));
-          if (category === undefined) continue;
-          yield {
-            category,
-            product,
-            groups: product.option_group_ids.flatMap((id) => bodies.get(id) ?? []),
-          };
+          if (category !== undefined) yield { category, product, groups };
         }
       }
     }
@@ -230,7 +221,8 @@ async function* jsonOf(
     }
     open = category;
     const summary = shiftJson(product.summary, product.offset, offset);
-    text += `${summary.slice(0, -1)},"option_groups":[${groups.join(',')}]}`;
+    const shownGroups = product.option_group_ids.flatMap((id) => groups.get(id) ?? []).join(',');
+    text += `${summary.slice(0, -1)},"option_groups":[${shownGroups}]}`;
     newest = Math.max(newest, product.updated_at.getTime());
     if (text.length >= PORTION_CHARACTERS) {
       yield Buffer.from(text, 'latin1');

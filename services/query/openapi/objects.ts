@@ -64,22 +64,21 @@ export const COUNTED = [...QUOTA, 'Cache-Control'] as const;
 /** On every refusal of a data endpoint once its quota was counted. */
 export const COUNTED_REFUSAL = [...QUOTA, 'Refusal-Cache'] as const;
 
+function requestHeader(name: string, description: string, example: string): Part {
+  const schema = { type: 'string' };
+  return { name, in: 'header', description, schema, ...optionalExample(example) };
+}
+
 /** The headers of requests, besides `Authorization`. */
 export const REQUEST_HEADERS = {
-  'X-Request-Id': {
-    name: 'X-Request-Id',
-    in: 'header',
-    description:
-      'An id of your own for this request, 1 to 128 of `A-Z a-z 0-9 . _ -`; it comes back in the answer. Anything else is replaced.',
-    schema: { type: 'string' },
-    ...optionalExample('sync-2026-11-20-0042'),
-  },
-  'If-None-Match': {
-    name: 'If-None-Match',
-    in: 'header',
-    description:
-      'The `ETag` of an earlier answer to the same request. If nothing changed since, the answer is 304 without a body.',
-    schema: { type: 'string' },
-    ...optionalExample('W/"q8ZSxZ0cN8l7sQm1x4b5w0uGd2k"'),
-  },
+  'X-Request-Id': requestHeader(
+    'X-Request-Id',
+    'An id of your own for this request, 1 to 128 of `A-Z a-z 0-9 . _ -`; it comes back in the answer. Anything else is replaced.',
+    'sync-2026-11-20-0042',
+  ),
+  'If-None-Match': requestHeader(
+    'If-None-Match',
+    'The `ETag` of an earlier answer to the same request. If nothing changed since, the answer is 304 without a body.',
+    'W/"q8ZSxZ0cN8l7sQm1x4b5w0uGd2k"',
+  ),
 };

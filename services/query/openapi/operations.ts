@@ -260,6 +260,12 @@ function health(name: string, description: string, status: string): Part {
   return json(part(name, description, { status: { type: 'string', const: status } }), { status });
 }
 
+const OPEN_REFUSALS = refusals({
+  400: 'InvalidRequest',
+  405: 'MethodNotAllowed',
+  500: 'InternalError',
+});
+
 const open = {
   tags: ['Service'],
   security: [],
@@ -277,7 +283,7 @@ export const healthOperation: OperationObject = {
       headers: headers('No-Store'),
       content: health('Available', 'All is well.', 'ok'),
     },
-    ...refusals({ 400: 'InvalidRequest', 405: 'MethodNotAllowed', 500: 'InternalError' }),
+    ...OPEN_REFUSALS,
     503: {
       description: 'The service is not available for now.',
       headers: headers('No-Store', 'Retry-After'),
@@ -316,6 +322,6 @@ export const documentOperation: OperationObject = {
         'Nothing changed since the document that `If-None-Match` names. There is no body.',
       headers: headers('ETag', 'Vary', 'Public-Cache'),
     },
-    ...refusals({ 400: 'InvalidRequest', 405: 'MethodNotAllowed', 500: 'InternalError' }),
+    ...OPEN_REFUSALS,
   },
 };

@@ -6,7 +6,7 @@ import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http
 import { type Logger, RepeatedLines } from '#shared/logging.ts';
 import type { QueryMetrics } from '../metrics.ts';
 import { refuseOverloaded } from '../responses/send.ts';
-import { UnreadAnswers } from './unread.ts';
+import { unreadAnswers } from './unread.ts';
 
 /**
  * Requests in flight at a time: as many as MongoDB connections. While no more are in flight or
@@ -51,12 +51,6 @@ export interface AdmittedRequest {
   isOver: boolean;
 }
 
-/** A request whose wait has ended. */
-interface Woken {
-  entry: AdmittedRequest;
-  resume: () => void;
-}
-
 /**
  * A store, or the address of an unknown token: each gets an equal share. It is forgotten once it
  * has no requests.
@@ -68,10 +62,10 @@ interface Sender {
   /**
    * They continue before others begin, and are never refused: a client that waited gets its answer.
    */
-  woken: Woken[];
+  woken: (() => void)[];
 }
 
-export interface AdmissionOptions {
+interface AdmissionOptions {
   /** How long a request waits to begin, on average, during an overload. */
   latencyMs: number;
   senderOf: (request: IncomingMessage) => string;
@@ -81,51 +75,54 @@ export interface AdmissionOptions {
   logger: Logger;
 }
 
-export class Admission {
-  readonly #options: AdmissionOptions;
+export type Admission = ReturnType<typeof createAdmission>;
+
+export function createAdmission({
+  latencyMs,
+  senderOf,
+  busyShare,
+  metrics,
+  logger,
+}: AdmissionOptions) {
   /**
    * The request whose handler is being called; `null` for `/health`. A map from request to entry
    * would cost a fifth of a cheap answer (decision 0047).
    */
-  beginning: AdmittedRequest | null = null;
-  begun = 0;
-  readonly #inFlight = new Set<AdmittedRequest>();
-  readonly #unread: UnreadAnswers;
-  readonly #senders = new Map<string, Sender>();
+  let beginning: AdmittedRequest | null = null;
+  let begun = 0;
+  const allInFlight = new Set<AdmittedRequest>();
+  const unread = unreadAnswers(metrics);
+  const senders = new Map<string, Sender>();
   /** Senders with waiting requests; the first is next. */
-  readonly #waiting = new Set<Sender>();
-  #queued = 0;
-  #isTurnEndScheduled = false;
-  #begunInTurn = 0;
-  #isWindowOpen = false;
-  #askedInWindow = 0;
-  #begunInWindow = 0;
+  const waiting = new Set<Sender>();
+  let queued = 0;
+  let isTurnEndScheduled = false;
+  let begunInTurn = 0;
+  let isWindowOpen = false;
+  let askedInWindow = 0;
+  let begunInWindow = 0;
   /** Requests that begin during the allowed latency, at the rate of the last window. */
-  #begunInLatency = 0;
-  #isOverloaded = false;
-  #isBusy = false;
+  let begunInLatency = 0;
+  let isOverloaded = false;
+  let isBusy = false;
   /** The last sender, and when another one asked before it. */
-  #lastSender = '';
-  #changedAt = Number.NEGATIVE_INFINITY;
-  #refusedAt = Number.NEGATIVE_INFINITY;
-  readonly #refusals = new RepeatedLines();
+  let lastSender = '';
+  let changedAt = Number.NEGATIVE_INFINITY;
+  let refusedAt = Number.NEGATIVE_INFINITY;
+  const refusals = new RepeatedLines();
 
-  constructor(options: AdmissionOptions) {
-    this.#options = options;
-    this.#unread = new UnreadAnswers(options.metrics);
-    options.metrics.inFlightLimit.set(MAX_IN_FLIGHT);
-  }
+  metrics.inFlightLimit.set(MAX_IN_FLIGHT);
 
-  before(handler: RequestListener): RequestListener {
+  function before(handler: RequestListener): RequestListener {
     return (request, response) => {
       if (isHealth(request.url)) handler(request, response);
-      else if (request.method === 'POST') this.#admitAfterBody(request, response, handler);
-      else this.#admit(request, response, handler);
+      else if (request.method === 'POST') admitAfterBody(request, response, handler);
+      else admit(request, response, handler);
     };
   }
 
   /** A request takes no place while its client sends the body, which may be slow. */
-  #admitAfterBody(
+  function admitAfterBody(
     request: IncomingMessage,
     response: ServerResponse,
     handler: RequestListener,
@@ -133,26 +130,30 @@ export class Admission {
     const { 'transfer-encoding': coding, 'content-length': declared = 0 } = request.headers;
     const length = Number(declared);
     if (coding === undefined && (length === 0 || length > MAX_BODY_BYTES)) {
-      this.#admit(request, response, handler);
+      admit(request, response, handler);
       return;
     }
     const check = () => {
       // The framework refuses what is longer.
       if (!request.complete && request.readableLength <= MAX_BODY_BYTES) return;
       request.off('readable', check);
-      this.#admit(request, response, handler);
+      admit(request, response, handler);
     };
     request.on('readable', check);
   }
 
-  #admit(request: IncomingMessage, response: ServerResponse, handler: RequestListener): void {
+  function admit(
+    request: IncomingMessage,
+    response: ServerResponse,
+    handler: RequestListener,
+  ): void {
     const now = performance.now();
-    if (!this.#isWindowOpen) this.#beginWindow(now);
-    this.#askedInWindow += 1;
-    const sender = this.#findSender(this.#options.senderOf(request));
-    if (sender.name !== this.#lastSender) {
-      if (this.#lastSender !== '') this.#changedAt = now;
-      this.#lastSender = sender.name;
+    if (!isWindowOpen) beginWindow(now);
+    askedInWindow += 1;
+    const sender = findSender(senderOf(request));
+    if (sender.name !== lastSender) {
+      if (lastSender !== '') changedAt = now;
+      lastSender = sender.name;
     }
     const entry = {
       request,
@@ -164,15 +165,15 @@ export class Admission {
       resumedMs: 0,
       isOver: false,
     };
-    if (this.#mayBeginNow(sender)) {
-      this.#accept(entry);
-      this.#begin(entry, now);
-    } else if (this.#hasRoomToWait(sender, now)) {
-      this.#accept(entry);
-      this.#enqueue(entry);
+    if (mayBeginNow(sender)) {
+      accept(entry);
+      begin(entry, now);
+    } else if (hasRoomToWait(sender, now)) {
+      accept(entry);
+      enqueue(entry);
     } else {
-      this.#refuse(entry, now);
-      this.#forgetIfIdle(sender);
+      refuse(entry, now);
+      forgetIfIdle(sender);
     }
   }
 
@@ -180,241 +181,244 @@ export class Admission {
    * Takes a request out of flight while it waits for something that costs nothing, such as a
    * change. Then it takes a place again, in turn: one change may wake all requests of a sender.
    */
-  async whileWaiting<T>(entry: AdmittedRequest | null, wait: Promise<T>): Promise<T> {
+  async function whileWaiting<T>(entry: AdmittedRequest | null, wait: Promise<T>): Promise<T> {
     if (entry === null) return wait;
-    this.#leave(entry);
+    leave(entry);
     try {
       return await wait;
     } finally {
       const now = performance.now();
-      await this.#takePlace(entry);
+      await takePlace(entry);
       entry.resumedMs += performance.now() - now;
     }
   }
 
-  async #takePlace(entry: AdmittedRequest): Promise<void> {
+  async function takePlace(entry: AdmittedRequest): Promise<void> {
     if (entry.isOver) return;
     // While the request waited, its sender may have been forgotten and made again.
-    const sender = this.#findSender(entry.sender.name);
+    const sender = findSender(entry.sender.name);
     entry.sender = sender;
-    if (this.#mayBeginNow(sender)) {
-      this.#enter(entry);
+    if (mayBeginNow(sender)) {
+      enter(entry);
       return;
     }
     await new Promise<void>((resume) => {
-      sender.woken.push({ entry, resume });
-      this.#waiting.add(sender);
-      this.#scheduleTurnEnd();
+      sender.woken.push(() => {
+        if (!entry.isOver) enter(entry);
+        resume();
+      });
+      waiting.add(sender);
+      scheduleTurnEnd();
     });
   }
 
-  #findSender(name: string): Sender {
-    const sender = this.#senders.get(name) ?? { name, inFlight: 0, queue: [], woken: [] };
-    this.#senders.set(name, sender);
+  function findSender(name: string): Sender {
+    const sender = senders.get(name) ?? { name, inFlight: 0, queue: [], woken: [] };
+    senders.set(name, sender);
     return sender;
   }
 
-  #isWaiting({ queue, woken }: Sender): boolean {
+  function isWaiting({ queue, woken }: Sender): boolean {
     return queue.length > 0 || woken.length > 0;
   }
 
-  #forgetIfIdle(sender: Sender): void {
-    if (sender.inFlight === 0 && !this.#isWaiting(sender)) this.#senders.delete(sender.name);
+  function forgetIfIdle(sender: Sender): void {
+    if (sender.inFlight === 0 && !isWaiting(sender)) senders.delete(sender.name);
   }
 
-  #mayBeginNow(sender: Sender): boolean {
-    return (
-      this.#begunInTurn < MAX_BEGUN_PER_TURN && !this.#isWaiting(sender) && this.#canBegin(sender)
-    );
+  function mayBeginNow(sender: Sender): boolean {
+    return begunInTurn < MAX_BEGUN_PER_TURN && !isWaiting(sender) && canBegin(sender);
   }
 
-  #canBegin({ name, inFlight }: Sender): boolean {
-    if (this.#isHeldBack(inFlight) || this.#unread.isFull(name, inFlight)) return false;
-    return this.#inFlight.size < MAX_IN_FLIGHT || this.#isWithinShare(inFlight);
+  function canBegin({ name, inFlight }: Sender): boolean {
+    if (isHeldBack(inFlight) || unread.isFull(name, inFlight)) return false;
+    return allInFlight.size < MAX_IN_FLIGHT || isWithinShare(inFlight);
   }
 
   /** Whether a sender has so many in flight that others would wait for the event loop. */
-  #isHeldBack(requests: number): boolean {
+  function isHeldBack(requests: number): boolean {
     return (
       requests >= MAX_BESIDE_OTHERS &&
-      2 * requests >= this.#inFlight.size &&
-      this.#isBusy &&
-      performance.now() - this.#changedAt < BESIDE_MS
+      2 * requests >= allInFlight.size &&
+      isBusy &&
+      performance.now() - changedAt < BESIDE_MS
     );
   }
 
   /** A sender below its share does not wait for the slow requests of others, and is not refused. */
-  #isWithinShare(requests: number): boolean {
-    return this.#inFlight.size < 2 * MAX_IN_FLIGHT && requests < MAX_IN_FLIGHT / this.#senders.size;
+  function isWithinShare(requests: number): boolean {
+    return allInFlight.size < 2 * MAX_IN_FLIGHT && requests < MAX_IN_FLIGHT / senders.size;
   }
 
   /**
    * During an overload, as many requests may wait as begin during the allowed latency: by Little's
    * law they wait that long. The longest queue makes room for a sender with a shorter one.
    */
-  #hasRoomToWait(sender: Sender, now: number): boolean {
-    const isOverloaded = this.#isOverloaded || now - this.#refusedAt <= this.#options.latencyMs;
-    if (!isOverloaded || !this.#areMany(1) || this.#queued < this.#begunInLatency) return true;
-    if (this.#isWithinShare(sender.inFlight + sender.queue.length)) return true;
+  function hasRoomToWait(sender: Sender, now: number): boolean {
+    const isRefusing = isOverloaded || now - refusedAt <= latencyMs;
+    if (!isRefusing || !areMany(1) || queued < begunInLatency) return true;
+    if (isWithinShare(sender.inFlight + sender.queue.length)) return true;
     let longest: Sender | null = null;
-    for (const other of this.#waiting) {
+    for (const other of waiting) {
       if (other.queue.length > (longest?.queue.length ?? sender.queue.length + 1)) longest = other;
     }
     const last = longest?.queue.pop();
     if (last === undefined) return false;
-    this.#queued -= 1;
-    if (!last.isOver) this.#refuse(last, now);
+    queued -= 1;
+    if (!last.isOver) refuse(last, now);
     return true;
   }
 
-  #accept(entry: AdmittedRequest): void {
+  function accept(entry: AdmittedRequest): void {
     entry.response.on('close', () => {
       entry.isOver = true;
-      this.#leave(entry);
+      leave(entry);
     });
   }
 
-  #begin(entry: AdmittedRequest, now: number): void {
+  function begin(entry: AdmittedRequest, now: number): void {
     entry.queuedMs = now - entry.arrivedAt;
-    this.begun += 1;
-    this.#begunInWindow += 1;
-    this.#enter(entry);
-    this.beginning = entry;
+    begun += 1;
+    begunInWindow += 1;
+    enter(entry);
+    beginning = entry;
     try {
       entry.handler(entry.request, entry.response);
     } finally {
-      this.beginning = null;
+      beginning = null;
     }
   }
 
-  #enqueue(entry: AdmittedRequest): void {
+  function enqueue(entry: AdmittedRequest): void {
     entry.sender.queue.push(entry);
-    this.#waiting.add(entry.sender);
-    this.#queued += 1;
-    this.#scheduleTurnEnd();
+    waiting.add(entry.sender);
+    queued += 1;
+    scheduleTurnEnd();
   }
 
   /** Takes the next request of a sender. */
-  #dequeue(sender: Sender): AdmittedRequest | undefined {
+  function dequeue(sender: Sender): AdmittedRequest | undefined {
     const entry = sender.queue.shift();
-    if (entry !== undefined) this.#queued -= 1;
+    if (entry !== undefined) queued -= 1;
     return entry;
   }
 
   /** Continues or begins the next request of a sender, which becomes the last sender. */
-  #serve(sender: Sender, now: number): void {
-    const woken = sender.woken.shift();
-    const entry = woken?.entry ?? this.#dequeue(sender);
-    this.#waiting.delete(sender);
-    if (this.#isWaiting(sender)) this.#waiting.add(sender);
-    if (woken === undefined) {
-      if (entry?.isOver === false) this.#begin(entry, now);
-    } else {
-      if (!woken.entry.isOver) this.#enter(woken.entry);
-      woken.resume();
-    }
-    this.#forgetIfIdle(sender);
+  function serve(sender: Sender, now: number): void {
+    const resume = sender.woken.shift();
+    const entry = resume === undefined ? dequeue(sender) : undefined;
+    waiting.delete(sender);
+    if (isWaiting(sender)) waiting.add(sender);
+    resume?.();
+    if (entry?.isOver === false) begin(entry, now);
+    forgetIfIdle(sender);
   }
 
-  #scheduleTurnEnd(): void {
-    if (this.#isTurnEndScheduled) return;
-    this.#isTurnEndScheduled = true;
-    setImmediate(() => this.#endTurn());
+  function scheduleTurnEnd(): void {
+    if (isTurnEndScheduled) return;
+    isTurnEndScheduled = true;
+    setImmediate(() => endTurn());
   }
 
   /** Continues and begins waiting requests, one of each sender in turn. */
-  #endTurn(): void {
+  function endTurn(): void {
     const now = performance.now();
-    this.#isTurnEndScheduled = false;
-    this.#begunInTurn = 0;
-    for (const sender of this.#waiting) {
-      if (this.#begunInTurn >= MAX_BEGUN_PER_TURN) break;
-      this.#refuseExpired(sender, now);
-      if (this.#canBegin(sender)) this.#serve(sender, now);
+    isTurnEndScheduled = false;
+    begunInTurn = 0;
+    for (const sender of waiting) {
+      if (begunInTurn >= MAX_BEGUN_PER_TURN) break;
+      refuseExpired(sender, now);
+      if (canBegin(sender)) serve(sender, now);
     }
   }
 
-  #refuseExpired(sender: Sender, now: number): void {
+  function refuseExpired(sender: Sender, now: number): void {
     // Requests that are only held back would be in flight without the others: none is refused.
     const isFew = ({ inFlight, queue }: Sender) =>
-      this.#isHeldBack(inFlight) && inFlight + queue.length <= MAX_IN_FLIGHT;
+      isHeldBack(inFlight) && inFlight + queue.length <= MAX_IN_FLIGHT;
     const hasExpired = ({ queue: [next] }: Sender) =>
-      next !== undefined &&
-      this.#areMany() &&
-      now - next.arrivedAt > BURST_WAITS * this.#options.latencyMs;
+      next !== undefined && areMany() && now - next.arrivedAt > BURST_WAITS * latencyMs;
     while (hasExpired(sender) && !isFew(sender)) {
-      const entry = this.#dequeue(sender);
-      if (entry?.isOver === false) this.#refuse(entry, now);
+      const entry = dequeue(sender);
+      if (entry?.isOver === false) refuse(entry, now);
     }
-    if (!this.#isWaiting(sender)) this.#waiting.delete(sender);
-    this.#forgetIfIdle(sender);
+    if (!isWaiting(sender)) waiting.delete(sender);
+    forgetIfIdle(sender);
   }
 
   /** Fewer requests are never refused: a long turn of the event loop is not overload. */
-  #areMany(arriving = 0): boolean {
-    return arriving + this.#inFlight.size + this.#queued > MAX_IN_FLIGHT;
+  function areMany(arriving = 0): boolean {
+    return arriving + allInFlight.size + queued > MAX_IN_FLIGHT;
   }
 
-  #beginWindow(now: number): void {
-    this.#isWindowOpen = true;
-    this.#askedInWindow = 0;
-    this.#begunInWindow = 0;
-    setTimeout(() => this.#endWindow(now), WINDOW_MS).unref();
+  function beginWindow(now: number): void {
+    isWindowOpen = true;
+    askedInWindow = 0;
+    begunInWindow = 0;
+    setTimeout(() => endWindow(now), WINDOW_MS).unref();
   }
 
-  #endWindow(began: number): void {
+  function endWindow(began: number): void {
     const now = performance.now();
-    this.#isBusy = this.#options.busyShare() > BUSY_SHARE;
-    const isLate = [...this.#waiting].some(
-      ({ queue: [first] }) =>
-        first !== undefined && now - first.arrivedAt > this.#options.latencyMs,
+    isBusy = busyShare() > BUSY_SHARE;
+    const isLate = [...waiting].some(
+      ({ queue: [first] }) => first !== undefined && now - first.arrivedAt > latencyMs,
     );
-    this.#isOverloaded = isLate && this.#askedInWindow > this.#begunInWindow * OVERLOAD_RATIO;
-    this.#begunInLatency = Math.ceil(
-      (this.#begunInWindow * this.#options.latencyMs) / (now - began),
-    );
-    for (const entry of this.#inFlight) {
+    isOverloaded = isLate && askedInWindow > begunInWindow * OVERLOAD_RATIO;
+    begunInLatency = Math.ceil((begunInWindow * latencyMs) / (now - began));
+    for (const entry of allInFlight) {
       // The answer is made; only the client takes its time to read it.
       if (!entry.response.writableEnded && !entry.response.writableNeedDrain) continue;
-      this.#leave(entry);
-      this.#unread.add(entry.request, entry.response, entry.sender.name);
+      leave(entry);
+      unread.add(entry.request, entry.response, entry.sender.name);
     }
-    this.#unread.check(now);
-    if (this.#waiting.size > 0) this.#scheduleTurnEnd();
+    unread.check(now);
+    if (waiting.size > 0) scheduleTurnEnd();
     // No turn may follow while nothing ends.
-    for (const sender of this.#waiting) this.#refuseExpired(sender, now);
-    if (this.#senders.size + this.#unread.size > 0) this.#beginWindow(now);
-    else this.#isWindowOpen = false;
+    for (const sender of waiting) refuseExpired(sender, now);
+    if (senders.size + unread.size > 0) beginWindow(now);
+    else isWindowOpen = false;
   }
 
-  #enter(entry: AdmittedRequest): void {
-    this.#inFlight.add(entry);
+  function enter(entry: AdmittedRequest): void {
+    allInFlight.add(entry);
     entry.sender.inFlight += 1;
-    this.#begunInTurn += 1;
-    this.#scheduleTurnEnd();
-    this.#options.metrics.inFlight.set(this.#inFlight.size);
+    begunInTurn += 1;
+    scheduleTurnEnd();
+    metrics.inFlight.set(allInFlight.size);
   }
 
-  #leave(entry: AdmittedRequest): void {
-    if (!this.#inFlight.delete(entry)) return;
+  function leave(entry: AdmittedRequest): void {
+    if (!allInFlight.delete(entry)) return;
     entry.sender.inFlight -= 1;
-    this.#forgetIfIdle(entry.sender);
-    this.#options.metrics.inFlight.set(this.#inFlight.size);
-    if (this.#waiting.size > 0) this.#scheduleTurnEnd();
+    forgetIfIdle(entry.sender);
+    metrics.inFlight.set(allInFlight.size);
+    if (waiting.size > 0) scheduleTurnEnd();
   }
 
-  #refuse(entry: AdmittedRequest, now: number): void {
+  function refuse(entry: AdmittedRequest, now: number): void {
     entry.isOver = true;
     refuseOverloaded(entry.request, entry.response);
-    this.#options.metrics.shedRequests.inc();
-    this.#refusedAt = now;
-    const leftOut = this.#refusals.say('overloaded', now);
+    metrics.shedRequests.inc();
+    refusedAt = now;
+    const leftOut = refusals.say('overloaded', now);
     if (leftOut === null) return;
-    this.#options.logger.warn(
+    logger.warn(
       { refused: leftOut + 1 },
       'overloaded: requests that cannot be answered in time get 503',
     );
   }
+
+  return {
+    before,
+    whileWaiting,
+    get beginning() {
+      return beginning;
+    },
+    get begun() {
+      return begun;
+    },
+  };
 }
 
 function isHealth(target: string | undefined): boolean {

@@ -26,69 +26,71 @@ interface Unread {
   began: { at: number; bytesBefore: number } | null;
 }
 
-export class UnreadAnswers {
-  readonly #metrics: QueryMetrics;
-  readonly #answers = new Map<ServerResponse, Unread>();
-  #bytes = 0;
+const NOTHING = { all: 0, largest: 0 };
+
+export function unreadAnswers(metrics: QueryMetrics) {
+  const answers = new Map<ServerResponse, Unread>();
+  let bytes = 0;
   /** By sender: of all its answers, and of the largest. */
-  readonly #bytesOf = new Map<string, { all: number; largest: number }>();
-  #limit = MAX_SENDER_BYTES;
+  const bytesOf = new Map<string, { all: number; largest: number }>();
+  let limit = MAX_SENDER_BYTES;
 
-  constructor(metrics: QueryMetrics) {
-    this.#metrics = metrics;
-  }
-
-  get size(): number {
-    return this.#answers.size;
-  }
-
-  add(request: IncomingMessage, response: ServerResponse, sender: string): void {
-    this.#answers.set(response, { request, sender, began: null });
-    response.once('close', () => this.#answers.delete(response));
+  function add(request: IncomingMessage, response: ServerResponse, sender: string): void {
+    answers.set(response, { request, sender, began: null });
+    response.once('close', () => answers.delete(response));
   }
 
   /**
    * Whether a sender has too many unread bytes to get more, if each of its answers that are being
    * made is as large as the largest.
    */
-  isFull(sender: string, beingMade = 0): boolean {
-    const { all, largest } = this.#bytesOf.get(sender) ?? { all: 0, largest: 0 };
-    return all + beingMade * largest > this.#limit;
+  function isFull(sender: string, beingMade = 0): boolean {
+    const { all, largest } = bytesOf.get(sender) ?? NOTHING;
+    return all + beingMade * largest > limit;
   }
 
   /** Measures all answers, and cuts those that are read too slowly, the largest first. */
-  check(now: number): void {
-    this.#bytes = 0;
-    this.#bytesOf.clear();
-    for (const [response, answer] of this.#answers) {
+  function check(now: number): void {
+    bytes = 0;
+    bytesOf.clear();
+    for (const [response, answer] of answers) {
       const { socket } = answer.request;
       // Node does not close the responses that wait for an earlier one.
-      if (socket.destroyed) this.#answers.delete(response);
-      else this.#count(answer.sender, response.writableLength);
+      if (socket.destroyed) answers.delete(response);
+      else count(answer.sender, response.writableLength);
       if (response.socket !== null) {
         answer.began ??= { at: now, bytesBefore: socket.bytesWritten - response.writableLength };
       }
     }
     // Senders with more than an equal share make room.
-    this.#limit = this.#bytes > MAX_BYTES ? MAX_BYTES / this.#bytesOf.size : MAX_SENDER_BYTES;
-    const largestFirst = [...this.#answers].toSorted(
+    limit = bytes > MAX_BYTES ? MAX_BYTES / bytesOf.size : MAX_SENDER_BYTES;
+    const largestFirst = [...answers].toSorted(
       ([one], [other]) => other.writableLength - one.writableLength,
     );
     for (const [response, { request, sender, began }] of largestFirst) {
       if (began === null) continue;
-      const { patienceMs, bytesPerMs } = this.isFull(sender) ? WHILE_FULL : ALWAYS;
+      const { patienceMs, bytesPerMs } = isFull(sender) ? WHILE_FULL : ALWAYS;
       const allowedMs = patienceMs + (request.socket.bytesWritten - began.bytesBefore) / bytesPerMs;
       if (now - began.at <= allowedMs) continue;
-      this.#count(sender, -response.writableLength);
-      this.#metrics.cutAnswers.inc();
+      count(sender, -response.writableLength);
+      metrics.cutAnswers.inc();
       request.socket.destroy();
     }
-    this.#metrics.unreadBytes.set(this.#bytes);
+    metrics.unreadBytes.set(bytes);
   }
 
-  #count(sender: string, bytes: number): void {
-    this.#bytes += bytes;
-    const { all, largest } = this.#bytesOf.get(sender) ?? { all: 0, largest: 0 };
-    this.#bytesOf.set(sender, { all: all + bytes, largest: Math.max(largest, bytes) });
+  function count(sender: string, more: number): void {
+    bytes += more;
+    const { all, largest } = bytesOf.get(sender) ?? NOTHING;
+    bytesOf.set(sender, { all: all + more, largest: Math.max(largest, more) });
   }
+
+  return {
+    get size() {
+      return answers.size;
+    },
+    add,
+    isFull,
+    check,
+  };
 }

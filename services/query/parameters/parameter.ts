@@ -15,7 +15,7 @@ export interface Kind<T> {
 }
 
 /** What a parameter means in its place, for the OpenAPI document. */
-export interface Meaning {
+interface Meaning {
   description: string;
   example?: string | number;
 }
@@ -25,8 +25,8 @@ export interface Parameter<T> extends Meaning, Kind<unknown> {
   absent?: T;
   /** It has each value once, in a fixed order. */
   repeatable?: true;
-  /** The stored field that must have its value, or one of its values. */
-  field?: string;
+  /** The stored field of its name must have its value, or one of its values. */
+  isField?: true;
 }
 
 export type Parameters = Record<string, Parameter<unknown>>;
@@ -57,8 +57,8 @@ export function repeatable<T extends string>(
 }
 
 /** A filter by a field that is stored by itself (`filtered` in `shared/records/field.ts`). */
-export function ofField<T>(field: string, parameter: Parameter<T>): Parameter<T> {
-  return { ...parameter, field };
+export function ofField<T>(parameter: Parameter<T>): Parameter<T> {
+  return { ...parameter, isField: true };
 }
 
 /** A whole number in decimal digits. @param most a greater one is accepted and reduced to it. */

@@ -5,12 +5,11 @@
  * one read, shared with other requests. Otherwise the cache only tells which nodes to read.
  */
 import type { Stamp } from '#shared/read-models/collections.ts';
-import type { KeyRange } from '#shared/read-models/rank-tree/keys.ts';
 import { nodeId, type Packed, sumCounts } from '#shared/read-models/rank-tree/nodes.ts';
 import { type CountedPage, skippedBy } from '../read/page.ts';
 import type { View } from '../read/shared-reads.ts';
 import { inSnapshot, lastStamp, type ReadInSnapshot } from '../read/snapshot.ts';
-import { boundaryName, Descent, type Edge, type Start } from './descent.ts';
+import { boundaryName, type Descent, descentOf, type Edge, type Start } from './descent.ts';
 import {
   readRecords,
   readTree,
@@ -28,20 +27,16 @@ import {
 const TOP_LEVELS = [0, 1, 2];
 
 /** `null` for a store without a tree, and for a damaged one: the records are to be counted. */
-export async function readRanked(
-  view: View,
-  request: RankedRequest,
-  range: KeyRange,
-): Promise<CountedPage | null> {
-  const first = firstRead(view, request, range);
+export async function readRanked(view: View, request: RankedRequest): Promise<CountedPage | null> {
+  const first = firstRead(view, request);
   if (first.page !== null && first.nodes.length === 0) {
-    const page = await descend(view, request, range, first, {
-      read: (asked) => readRecords(view, request, range.to, asked),
+    const page = await descend(view, request, first, {
+      read: (asked) => readRecords(view, request, asked),
       isOnce: true,
     });
     if (page !== null) return page;
   }
-  return inSnapshot(view, ({ read }) => readByRank(read, view, request, range));
+  return inSnapshot(view, ({ read }) => readByRank(read, view, request));
 }
 
 /** The same in an existing snapshot. */
@@ -49,10 +44,9 @@ export function readByRank(
   read: ReadInSnapshot,
   view: View,
   request: RankedRequest,
-  range: KeyRange,
 ): Promise<CountedPage | null> {
-  return descend(view, request, range, firstRead(view, request, range), {
-    read: (asked) => readTree(read, view, request, range.to, asked),
+  return descend(view, request, firstRead(view, request), {
+    read: (asked) => readTree(read, view, request, asked),
     isOnce: false,
   });
 }
@@ -60,14 +54,14 @@ export function readByRank(
 type FirstRead = TreeRead & { nodes: string[]; guessed: Iterable<string> };
 
 /** What to read at first: what cached nodes name, and the nodes that are not current. */
-function firstRead(view: View, request: RankedRequest, range: KeyRange): FirstRead {
+function firstRead(view: View, request: RankedRequest): FirstRead {
   const { name } = request.tree;
-  const estimated = estimate(view, request, range);
+  const estimated = estimate(view, request);
   const guessed =
     estimated?.visited ?? TOP_LEVELS.map((level) => nodeId(name, view.storeId, level, ''));
   const last = lastStamp(view, view.storeId)?.ranks?.[name]?.version;
   return {
-    page: expectedStart(request, range, estimated),
+    page: expectedStart(request, estimated),
     guessed,
     nodes: [...guessed].filter((id) => cachedNode(view, last, id) === undefined),
     boundaryCounts: estimated?.boundaryCounts ?? [],
@@ -83,22 +77,17 @@ function cachedNode({ shared }: View, version: string | undefined, id: string): 
  * Where the page begins if the nodes are current; `null` if records before the bounds have to be
  * counted first.
  */
-function expectedStart(
-  request: RankedRequest,
-  { from }: KeyRange,
-  estimated: Estimate | null,
-): Start | null {
-  if (isShallow(request)) return { key: from, skip: skippedBy(request) };
+function expectedStart(request: RankedRequest, estimated: Estimate | null): Start | null {
+  if (isShallow(request)) return { key: request.range.from, skip: skippedBy(request) };
   return estimated === null || estimated.boundaryCounts.length > 0 ? null : estimated.start;
 }
 
 function countWithin(
-  { to }: KeyRange,
   { lower, upper }: Estimate,
   stamp: Stamp | null,
   request: RankedRequest,
 ): number {
-  return Math.max(0, (to === null ? countFromStamp(stamp, request) : upper) - lower);
+  return Math.max(0, (request.range.to === null ? countFromStamp(stamp, request) : upper) - lower);
 }
 
 interface Reads {
@@ -112,7 +101,6 @@ interface Reads {
 async function descend(
   view: View,
   request: RankedRequest,
-  range: KeyRange,
   { guessed, ...first }: FirstRead,
   { read, isOnce }: Reads,
 ): Promise<CountedPage | null> {
@@ -138,10 +126,19 @@ async function descend(
       view.shared.caches.nodes.set(view.shared.key(id), copy);
     }
     for (const [name, count] of rows.boundaryCounts) boundaryCounts.set(name, count);
-    const descent = new Descent({ ...request, storeId: view.storeId, levels, nodeOf });
-    const found = estimateFrom(descent, request, range, boundaryCounts);
+    const descent = descentOf({ ...request, storeId: view.storeId, levels, nodeOf });
+    const found = estimateFrom(descent, request, boundaryCounts);
     const { missing } = found;
-    if (missing.size === 0 && found.boundaryCounts.length === 0) return finish(found);
+    if (missing.size === 0 && found.boundaryCounts.length === 0) {
+      const count = countWithin(found, stamp, request);
+      const start = expectedStart(request, found);
+      if (skippedBy(request) >= count || start === null) return { rows: [], stamp, count };
+      if (first.page?.key === start.key && first.page.skip === start.skip)
+        return { rows: page, stamp, count };
+      if (isOnce) return null;
+      const last = await read({ page: start, nodes: [], boundaryCounts: [] });
+      return { rows: last.page, stamp, count };
+    }
     if (isOnce) return null;
     rows = await read({
       page: null,
@@ -152,20 +149,6 @@ async function descend(
     // A damaged tree: a parent names a node that does not exist.
     if ([...missing].some((id) => !rows.nodes.has(id))) return null;
   }
-
-  async function finish(found: Estimate): Promise<CountedPage | null> {
-    const count = countWithin(range, found, stamp, request);
-    const start = expectedStart(request, range, found);
-    if (skippedBy(request) >= count || start === null) return { rows: [], stamp, count };
-    if (first.page?.key === start.key && first.page.skip === start.skip)
-      return { rows: page, stamp, count };
-    if (isOnce) return null;
-    return {
-      rows: (await read({ page: start, nodes: [], boundaryCounts: [] })).page,
-      stamp,
-      count,
-    };
-  }
 }
 
 /** About how many records a range holds; 0 if unknown. */
@@ -174,13 +157,13 @@ export function estimatedCount(estimated: Estimate | null): number {
 }
 
 /** An estimate from cached nodes; `null` if the tree was not read yet. */
-export function estimate(view: View, request: RankedRequest, range: KeyRange): Estimate | null {
+export function estimate(view: View, request: RankedRequest): Estimate | null {
   const { shared, storeId } = view;
   const levels = lastStamp(view, storeId)?.ranks?.[request.tree.name]?.levels;
   if (levels === undefined) return null;
   const nodeOf = (id: string) => shared.caches.nodes.get(shared.key(id));
-  const descent = new Descent({ ...request, storeId, levels, nodeOf });
-  return estimateFrom(descent, request, range, new Map());
+  const descent = descentOf({ ...request, storeId, levels, nodeOf });
+  return estimateFrom(descent, request, new Map());
 }
 
 type Estimate = ReturnType<typeof estimateFrom>;
@@ -192,9 +175,9 @@ type Estimate = ReturnType<typeof estimateFrom>;
 function estimateFrom(
   descent: Descent,
   request: RankedRequest,
-  { from, to }: KeyRange,
   boundaryCounts: ReadonlyMap<string, number>,
 ) {
+  const { from, to } = request.range;
   const unknown: Edge[] = [];
   /** The lowest possible rank of a key, and its uncertainty. */
   const rankOf = (key: string): { rank: number; uncertainty: number } => {

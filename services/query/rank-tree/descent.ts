@@ -37,22 +37,19 @@ interface SummedNode {
   sums: readonly number[];
 }
 
-export class Descent {
-  /** `_id`s of the nodes that it needed, and of the missing ones among them. */
-  readonly visited = new Set<string>();
-  readonly missing = new Set<string>();
-  readonly #options: DescentOptions;
-  readonly #nodes = new Map<string, SummedNode>();
+export type Descent = ReturnType<typeof descentOf>;
 
-  constructor(options: DescentOptions) {
-    this.#options = options;
-  }
+export function descentOf({ tree, storeId, levels, facets, nodeOf }: DescentOptions) {
+  /** `_id`s of the nodes that it needed, and of the missing ones among them. */
+  const visited = new Set<string>();
+  const missing = new Set<string>();
+  const nodes = new Map<string, SummedNode>();
 
   /** The position of a key; `null` if a node on the way is missing. */
-  edgeAt(key: string): Edge | null {
+  function edgeAt(key: string): Edge | null {
     let edge: Edge = { key, leaf: { boundary: '', count: 0 }, before: 0 };
-    for (let level = this.#options.levels - 1; level >= 0; level -= 1) {
-      const node = this.#nodeAt(level, edge.leaf.boundary);
+    for (let level = levels - 1; level >= 0; level -= 1) {
+      const node = nodeAt(level, edge.leaf.boundary);
       if (node === null) return null;
       const { boundaries, sums } = node;
       const index = indexOfKey(boundaries.length, (at) => boundaries[at] ?? '', key);
@@ -64,10 +61,10 @@ export class Descent {
   }
 
   /** The position of a rank; `null` if a node on the way is missing, or there is no such record. */
-  startAt(rank: number): Start | null {
+  function startAt(rank: number): Start | null {
     let start: Start = { key: '', skip: rank };
-    for (let level = this.#options.levels - 1; level >= 0; level -= 1) {
-      const node = this.#nodeAt(level, start.key);
+    for (let level = levels - 1; level >= 0; level -= 1) {
+      const node = nodeAt(level, start.key);
       if (node === null) return null;
       let { skip } = start;
       const index = node.sums.findIndex((count) => {
@@ -82,19 +79,20 @@ export class Descent {
   }
 
   /** The node of a level that begins at a boundary, and how many records of each part match. */
-  #nodeAt(level: number, boundary: string): SummedNode | null {
-    const { tree, storeId, facets, nodeOf } = this.#options;
+  function nodeAt(level: number, boundary: string): SummedNode | null {
     const id = nodeId(tree.name, storeId, level, boundary);
-    const known = this.#nodes.get(id);
+    const known = nodes.get(id);
     if (known !== undefined) return known;
-    this.visited.add(id);
+    visited.add(id);
     const node = nodeOf(id);
     if (node === undefined) {
-      this.missing.add(id);
+      missing.add(id);
       return null;
     }
     const summed = { boundaries: node.boundaries, sums: sumCounts(node, facets) };
-    this.#nodes.set(id, summed);
+    nodes.set(id, summed);
     return summed;
   }
+
+  return { visited, missing, edgeAt, startAt };
 }

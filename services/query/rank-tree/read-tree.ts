@@ -28,17 +28,15 @@ export interface TreeReadResult {
 
 type Row = SmallRow & (Partial<RankNode> | Stamp);
 
-/** @param to where the page's range ends; `null` for the end of all. */
 export async function readTree(
   read: ReadInSnapshot,
   view: View,
   request: RankedRequest,
-  to: string | null,
   { nodes, ...records }: TreeRead,
 ): Promise<TreeReadResult> {
   const { collection, entity } = request.tree;
   const shown = shownOf(view, entity, { count: 1, bound: 1 });
-  const ofRecords = pipelinesOf(view.storeId, request, to, records).map((pipeline) => [
+  const ofRecords = pipelinesOf(view.storeId, request, records).map((pipeline) => [
     ...pipeline,
     ...shown,
   ]);
@@ -61,10 +59,9 @@ export async function readTree(
 export async function readRecords(
   view: View,
   request: RankedRequest,
-  to: string | null,
-  asked: Pick<TreeRead, 'page' | 'boundaryCounts'>,
+  asked: Omit<TreeRead, 'nodes'>,
 ): Promise<TreeReadResult> {
-  const pipelines = pipelinesOf(view.storeId, request, to, asked);
+  const pipelines = pipelinesOf(view.storeId, request, asked);
   const { entity } = request.tree;
   const { rows, stamp } = await readPipelines(view, {
     entity,
@@ -78,15 +75,14 @@ export async function readRecords(
 function pipelinesOf(
   storeId: string,
   request: RankedRequest,
-  to: string | null,
-  { page, boundaryCounts }: Pick<TreeRead, 'page' | 'boundaryCounts'>,
+  { page, boundaryCounts }: Omit<TreeRead, 'nodes'>,
 ): Document[][] {
   const within = (range: KeyRange) => ({ $match: matching(storeId, request, range) });
   const sort = { [request.tree.keyField]: 1 } as const;
   return [
     ...(page === null
       ? []
-      : [[within({ from: page.key, to }), ...sliceOf(sort, request, page.skip)]]),
+      : [[within({ from: page.key, to: request.range.to }), ...sliceOf(sort, request, page.skip)]]),
     ...boundaryCounts.map(({ key, leaf }, bound) => [
       within({ from: leaf.boundary, to: key }),
       { $count: 'count' },
@@ -120,6 +116,8 @@ export interface RankedRequest extends PageRequest {
   tree: RankTree;
   /** The facets that pass; `null` if all do. */
   facets: string[] | null;
+  /** The keys that pass. */
+  range: KeyRange;
 }
 
 /** The filter of the records of a store that a request matches within a range of keys. */

@@ -14,7 +14,7 @@ interface Decoded {
 
 /** @throws at a type that our documents do not have. */
 export function decodeDocument(bytes: Uint8Array): Decoded {
-  return new Decoder(bytes).document();
+  return decoder(bytes).document();
 }
 
 /**
@@ -40,154 +40,148 @@ export function decodeFirstBatch(
   cursor: Uint8Array,
   known: KnownRows | null,
 ): { rows: Decoded[] } | { open: Long } {
-  const open = new Decoder(cursor).cursorId();
+  const open = decoder(cursor).cursorId();
   if (!open.isZero()) return { open };
-  return { rows: (new Decoder(cursor, known).document() as { firstBatch: Decoded[] }).firstBatch };
+  return { rows: (decoder(cursor, known).document() as { firstBatch: Decoded[] }).firstBatch };
 }
 
 /** The name `_id` with its final NUL, as a number. */
 const ID_NAME = Buffer.from('_id\0').readUInt32LE();
 
-class Decoder {
-  readonly #bytes: Buffer;
-  readonly #known: KnownRows | null;
-  #at = 0;
+function decoder({ buffer, byteOffset, byteLength }: Uint8Array, known: KnownRows | null = null) {
+  const bytes = Buffer.from(buffer, byteOffset, byteLength);
+  let at = 0;
 
-  constructor({ buffer, byteOffset, byteLength }: Uint8Array, known: KnownRows | null = null) {
-    this.#bytes = Buffer.from(buffer, byteOffset, byteLength);
-    this.#known = known;
-  }
-
-  document(): Decoded {
-    const document: Decoded = {};
-    this.#at += 4;
-    for (let type = this.#type(); type !== 0; type = this.#type()) {
-      const name = this.#name();
-      document[name] = this.#value(type, name);
+  function document(): Decoded {
+    const made: Decoded = {};
+    at += 4;
+    for (let next = type(); next !== 0; next = type()) {
+      const member = name();
+      made[member] = value(next, member);
     }
-    return document;
+    return made;
   }
 
   /** The `id` of a cursor, without its batch. */
-  cursorId(): Long {
-    this.#at += 4;
-    for (let type = this.#type(); type !== 0; type = this.#type()) {
-      const name = this.#name();
-      if (name === 'id') return this.#cursorId();
-      if (type === 0x04) this.#at += this.#bytes.readInt32LE(this.#at);
-      else this.#value(type, name);
+  function cursorId(): Long {
+    at += 4;
+    for (let next = type(); next !== 0; next = type()) {
+      const member = name();
+      if (member === 'id') return bits();
+      if (next === 0x04) at += bytes.readInt32LE(at);
+      else value(next, member);
     }
     throw new TypeError('a reply of MongoDB has no cursor');
   }
 
-  #array(known: KnownRows | null): unknown[] {
+  function array(rows: KnownRows | null): unknown[] {
     const values: unknown[] = [];
-    this.#at += 4;
-    for (let type = this.#type(); type !== 0; type = this.#type()) {
-      this.#at = this.#bytes.indexOf(0, this.#at) + 1;
-      values.push(known === null ? this.#value(type, '') : this.#row(known));
+    at += 4;
+    for (let next = type(); next !== 0; next = type()) {
+      at = bytes.indexOf(0, at) + 1;
+      values.push(rows === null ? value(next, '') : row(rows));
     }
     return values;
   }
 
   /** The next document, or the known row with the same bytes. */
-  #row(known: KnownRows): Decoded {
-    const from = this.#at;
-    const id = this.#storeId(from);
-    if (id === null) return this.document();
-    const end = from + this.#bytes.readInt32LE(from);
-    const before = known.get(id);
+  function row(rows: KnownRows): Decoded {
+    const from = at;
+    const store = storeId(from);
+    if (store === null) return document();
+    const end = from + bytes.readInt32LE(from);
+    const before = rows.get(store);
     if (
       before !== undefined &&
-      this.#bytes.compare(before.bytes, 0, before.bytes.length, from, end) === 0
+      bytes.compare(before.bytes, 0, before.bytes.length, from, end) === 0
     ) {
-      this.#at = end;
+      at = end;
       return before.row;
     }
-    const row = this.document();
+    const made = document();
     // A copy: the slice would keep the whole reply in memory.
-    known.set(id, { bytes: Buffer.from(this.#bytes.subarray(from, end)), row });
-    return row;
+    rows.set(store, { bytes: Buffer.from(bytes.subarray(from, end)), row: made });
+    return made;
   }
 
   /** The `_id` of a document that begins with the id of a store: other ids hold a slash. */
-  #storeId(document: number): string | null {
-    const nameAt = document + 5;
-    if (this.#bytes[nameAt - 1] !== 0x02 || this.#bytes.readUInt32LE(nameAt) !== ID_NAME)
-      return null;
-    const at = nameAt + 8;
-    const id = this.#bytes.toString('utf8', at, this.#bytes.indexOf(0, at));
+  function storeId(from: number): string | null {
+    const nameAt = from + 5;
+    if (bytes[nameAt - 1] !== 0x02 || bytes.readUInt32LE(nameAt) !== ID_NAME) return null;
+    const idAt = nameAt + 8;
+    const id = bytes.toString('utf8', idAt, bytes.indexOf(0, idAt));
     return id.includes('/') ? null : id;
   }
 
-  #type(): number {
-    const type = this.#bytes[this.#at] ?? 0;
-    this.#at += 1;
-    return type;
+  function type(): number {
+    at += 1;
+    return bytes[at - 1] ?? 0;
   }
 
-  #name(): string {
-    const end = this.#bytes.indexOf(0, this.#at);
-    const name = this.#bytes.toString('utf8', this.#at, end);
-    this.#at = end + 1;
-    return name;
+  function name(): string {
+    const end = bytes.indexOf(0, at);
+    const text = bytes.toString('utf8', at, end);
+    at = end + 1;
+    return text;
   }
 
-  #value(type: number, name: string): unknown {
-    const from = this.#at;
-    switch (type) {
+  function value(kind: number, member: string): unknown {
+    const from = at;
+    switch (kind) {
       case 0x01:
-        this.#at += 8;
-        return this.#bytes.readDoubleLE(from);
+        at += 8;
+        return bytes.readDoubleLE(from);
       case 0x02:
-        return this.#string(name);
+        return string(member);
       case 0x03:
-        return this.document();
+        return document();
       case 0x04:
-        return this.#array(name === 'firstBatch' ? this.#known : null);
+        return array(member === 'firstBatch' ? known : null);
       case 0x05:
-        this.#at += 5 + this.#bytes.readInt32LE(from);
-        return new Binary(this.#bytes.subarray(from + 5, this.#at), this.#bytes[from + 4]);
+        at += 5 + bytes.readInt32LE(from);
+        return new Binary(bytes.subarray(from + 5, at), bytes[from + 4]);
       case 0x08:
-        this.#at += 1;
-        return this.#bytes[from] === 1;
+        at += 1;
+        return bytes[from] === 1;
       case 0x09:
-        return new Date(this.#long());
+        return new Date(long());
       case 0x0a:
         return null;
       case 0x10:
-        this.#at += 4;
-        return this.#bytes.readInt32LE(from);
+        at += 4;
+        return bytes.readInt32LE(from);
       case 0x11:
       case 0x12:
-        return this.#long();
+        return long();
       default:
         throw new TypeError(
-          `a reply of MongoDB holds the type ${type}, which our documents do not have`,
+          `a reply of MongoDB holds the type ${kind}, which our documents do not have`,
         );
     }
   }
 
-  #string(name: string): string {
-    const from = this.#at + 4;
-    this.#at = from + this.#bytes.readInt32LE(this.#at);
-    const end = this.#at - 1;
-    return BODIES.has(name)
-      ? this.#bytes.toString('latin1', from, end)
-      : this.#bytes.toString('utf8', from, end);
+  function string(member: string): string {
+    const from = at + 4;
+    at = from + bytes.readInt32LE(at);
+    const end = at - 1;
+    return BODIES.has(member)
+      ? bytes.toString('latin1', from, end)
+      : bytes.toString('utf8', from, end);
   }
 
   /** All of its 64 bits count. */
-  #cursorId(): Long {
-    const from = this.#at;
-    this.#at += 8;
-    return Long.fromBits(this.#bytes.readInt32LE(from), this.#bytes.readInt32LE(from + 4));
+  function bits(): Long {
+    const from = at;
+    at += 8;
+    return Long.fromBits(bytes.readInt32LE(from), bytes.readInt32LE(from + 4));
   }
 
   /** A value beyond 2^53 loses digits; no decision depends on one. */
-  #long(): number {
-    const from = this.#at;
-    this.#at += 8;
-    return this.#bytes.readInt32LE(from + 4) * 4_294_967_296 + this.#bytes.readUInt32LE(from);
+  function long(): number {
+    const from = at;
+    at += 8;
+    return bytes.readInt32LE(from + 4) * 4_294_967_296 + bytes.readUInt32LE(from);
   }
+
+  return { document, cursorId };
 }

@@ -15,7 +15,7 @@ import {
   type StoreView,
   unionWithStamps,
 } from './snapshot.ts';
-import { NAMING_CUSTOMERS, withoutCustomer } from '#shared/read-models/erasures.ts';
+import { namesCustomers, withoutCustomer } from '#shared/read-models/erasures.ts';
 
 export interface PageRequest {
   page: number;
@@ -42,7 +42,11 @@ export function shownOf(
   fields: object = {},
 ): Document[] {
   if (alone?.idsOnly) return [{ $project: { _id: 0, id: '$_id', ...fields } }];
-  const shown = { ...PAGE_FIELDS.$project, ...fields };
+  return projected({ ...PAGE_FIELDS.$project, ...fields }, entity, redactErased);
+}
+
+/** A projection; with `erased`, if erasures are read, of records that name customers. */
+export function projected(shown: Document, entity: EntityName, redactErased = false): Document[] {
   return redactErased && namesCustomers(entity) ? redactedFields(shown) : [{ $project: shown }];
 }
 
@@ -103,10 +107,6 @@ export function bodiesOf({ rows, stamp }: CountedPage): string[] {
     bodies.push(shiftJson(redacted(summary, erased), madeFor, offset));
   }
   return bodies;
-}
-
-export function namesCustomers(entity: EntityName): boolean {
-  return NAMING_CUSTOMERS.some((naming) => naming === entity);
 }
 
 /** The stages of a projection that adds `erased`: whether the customer is being erased. */

@@ -14,10 +14,11 @@ import {
   type Stamp,
 } from '#shared/read-models/collections.ts';
 import { shiftJson } from '#shared/records/stored-json.ts';
+import { inBatches } from '#shared/waiting.ts';
 import { offsetOf, type ReadInSnapshot, stampsIn, unionWithStamps } from './snapshot.ts';
 import type { Portioned } from './streams.ts';
 
-export interface ShapeReading {
+interface ShapeReading {
   /** The stages, after the match, that leave `_id`, `offset` and the parts of the body. */
   stages: Document[];
   /** The JSON, with date-times in the document's offset; `undefined` if there is no such body. */
@@ -110,8 +111,8 @@ async function* portionsOf(
   const shifted = (json: string) => Buffer.from(shiftJson(json, madeFor, offset), 'latin1');
   yield shifted(`${summary.slice(0, -1)},${before_groups},"option_groups":[`);
   let separator = '';
-  for (let at = 0; at < option_group_ids.length; at += GROUPS) {
-    const ids = option_group_ids.slice(at, at + GROUPS).map((id) => documentId(storeId, id));
+  const documents = option_group_ids.map((id) => documentId(storeId, id));
+  for await (const ids of inBatches(documents, GROUPS)) {
     const stages = [{ $match: documentsWith(ids) }, { $project: { summary: 1 } }];
     const found = await read<FoundGroup>(COLLECTIONS.option_group, stages, BY_ID);
     const shown = shownGroups(ids, found);

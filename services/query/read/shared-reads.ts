@@ -47,7 +47,7 @@ export interface View extends StoreView {
 }
 
 /** The means of reads that others must not wait for. */
-export interface AloneOptions {
+interface AloneOptions {
   withDeadline: WithDeadline;
   takeSlot: TakeSlot;
   /** Of answers that are sent while they are read. */
@@ -64,37 +64,33 @@ const MAX_SHARED_RECORD_BYTES = 131_072;
 /** Reads an answer in portions. The view has a snapshot, in which pages have only ids. */
 type ReadPortions = (view: View, reads: SnapshotReads) => Promise<Portioned | null>;
 
-export class SharedReads {
-  /**
-   * Its deadline holds for each read alone. The requests that wait for a read have deadlines of
-   * their own.
-   */
-  readonly source: Source;
-  /** They hold entries of other generations as well. */
-  readonly caches: Caches;
-  readonly #alone: AloneOptions;
-  readonly #readsByKind = new Map<string, unknown>();
-  readonly #answers = new WeakMap<readonly PageRow[], { pageSize: number; found: Found }>();
+export type SharedReads = ReturnType<typeof sharedReads>;
 
-  constructor(source: Source, caches: Caches, alone: AloneOptions) {
-    this.source = source;
-    this.caches = caches;
-    this.#alone = alone;
-  }
+/**
+ * @param source its deadline holds for each read alone: the requests that wait for a read have
+ *   deadlines of their own.
+ * @param caches hold entries of other generations as well.
+ */
+export function sharedReads(
+  source: Source,
+  caches: Caches,
+  { withDeadline, takeSlot, takeStreamSlot }: AloneOptions,
+) {
+  const readsByKind = new Map<string, unknown>();
+  const answers = new WeakMap<readonly PageRow[], { pageSize: number; found: Found }>();
 
   /** The key of an entry of this generation in a cache. */
-  key(of: string): string {
-    return `${this.source.generation.marker.id}/${of}`;
+  function key(of: string): string {
+    return `${source.generation.marker.id}/${of}`;
   }
 
   /**
    * Does a read that may cost much, or whose cost is unknown: in its store's share, with a deadline
    * of its own. Others do not wait for it, and it is answered, however large the store is.
    */
-  async alone<T>(view: View, read: (view: View) => Promise<T>): Promise<T> {
+  async function alone<T>(view: View, read: (view: View) => Promise<T>): Promise<T> {
     if (view.alone !== undefined) return read(view);
-    const { withDeadline, takeSlot } = this.#alone;
-    const { release } = await takeSlot(this.key(view.storeId));
+    const { release } = await takeSlot(key(view.storeId));
     return read({ ...view, withDeadline, alone: {} }).finally(release);
   }
 
@@ -102,9 +98,8 @@ export class SharedReads {
    * The same for an answer of any size: a large one is sent while it is read, and keeps its slot
    * until it is sent.
    */
-  async streamed(view: View, read: ReadPortions): Promise<Found<Body> | null> {
-    const { withDeadline, takeStreamSlot } = this.#alone;
-    const slot = await takeStreamSlot(this.key(view.storeId));
+  async function streamed(view: View, read: ReadPortions): Promise<Found<Body> | null> {
+    const slot = await takeStreamSlot(key(view.storeId));
     const reads = openSnapshot({ ...view, withDeadline, alone: {} });
     const { session } = reads;
     return bufferedOrStreamed(slot, reads, () =>
@@ -116,39 +111,35 @@ export class SharedReads {
    * Reads with others, unless answers of that kind and store were larger lately, or do not fit into
    * a reply together.
    */
-  async sharedUnlessLarge(
+  async function sharedUnlessLarge(
     kind: string,
     maxBytes: number,
     readShared: () => Promise<Found | null>,
     readLarge: () => Promise<Found<Body> | null>,
   ): Promise<Found<Body> | null> {
-    const { large } = this.caches;
-    const key = this.key(kind);
-    const noted = (found: Found<Body> | null) => {
-      const isLarge =
-        found !== null && (!Buffer.isBuffer(found.body) || found.body.length > maxBytes);
-      if (isLarge) large.set(key, true);
-      return found;
+    const { large } = caches;
+    const name = key(kind);
+    const tooLarge = (error: unknown) => {
+      if (isTooLarge(error)) return readLarge();
+      throw error;
     };
-    if (large.has(key)) return noted(await readLarge());
-    try {
-      return noted(await readShared());
-    } catch (error) {
-      if (!isTooLarge(error)) throw error;
-    }
-    return noted(await readLarge());
+    const found = await (large.has(name) ? readLarge() : readShared().catch(tooLarge));
+    const isLarge =
+      found !== null && !(Buffer.isBuffer(found.body) && found.body.length <= maxBytes);
+    if (isLarge) large.set(name, true);
+    return found;
   }
 
   /**
    * The first page that shows these rows. While MongoDB returns the same bytes, the rows are the
    * same object, and the answer is reused. Pages of different sizes may have the same rows.
    */
-  answerOf(rows: readonly PageRow[], pageSize: number, make: () => Found): Found {
-    const known = this.#answers.get(rows);
+  function answerOf(rows: readonly PageRow[], pageSize: number, make: () => Found): Found {
+    const known = answers.get(rows);
     if (known?.pageSize === pageSize) return known.found;
     const found = make();
     asShared(found.body);
-    this.#answers.set(rows, { pageSize, found });
+    answers.set(rows, { pageSize, found });
     return found;
   }
 
@@ -157,7 +148,7 @@ export class SharedReads {
    * the view is.
    * @param readMany what each of several requests reads, in their order.
    */
-  async readWithOthers<R, T>(
+  async function readWithOthers<R, T>(
     view: View,
     kind: string,
     request: R,
@@ -165,15 +156,17 @@ export class SharedReads {
     { isLarge = false, ...limits }: BatchLimits & { isLarge?: boolean } = LIMITS,
   ): Promise<T | null> {
     if (isLarge || view.alone !== undefined) {
-      const [found] = await this.alone(view, (own) => readMany(own, [request]));
+      const [found] = await alone(view, (own) => readMany(own, [request]));
       return found ?? null;
     }
     const read =
-      (this.#readsByKind.get(kind) as ReadOne<R, T> | undefined) ??
-      batched<R, T>((requests) => readMany(this.source, requests), limits, keyOf);
-    this.#readsByKind.set(kind, read);
+      (readsByKind.get(kind) as ReadOne<R, T> | undefined) ??
+      batched<R, T>((requests) => readMany(source, requests), limits, keyOf);
+    readsByKind.set(kind, read);
     return view.withDeadline((signal) => read(request, signal));
   }
+
+  return { source, caches, key, alone, streamed, sharedUnlessLarge, answerOf, readWithOthers };
 }
 
 /** Equal requests have equal keys. */

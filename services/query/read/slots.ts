@@ -47,16 +47,17 @@ export function semaphore(max: number, maxOfOne: number, withDeadline: WithDeadl
   const cutSlowest = (key: string) => {
     if (taken.size < max || isAtLimit(key)) return;
     const [slowest] = [...taken]
-      .flatMap((slot) =>
-        slot.key === key || slot.stream === undefined ? [] : [{ slot, stream: slot.stream }],
+      .flatMap(({ key: of, stream, release }) =>
+        of === key || stream === undefined
+          ? []
+          : { stream, release, slownessMs: stream.slownessMs() },
       )
-      .map(({ slot, stream }) => ({ slot, stream, slownessMs: stream.slownessMs() }))
       .toSorted((one, other) => other.slownessMs - one.slownessMs);
     if (slowest === undefined || slowest.slownessMs < PATIENCE_MS) return;
     slowest.stream.destroy(
       unavailable('the client read its answer too slowly while other stores waited'),
     );
-    slowest.slot.release();
+    slowest.release();
   };
   const waitFor = async (key: string, signal: AbortSignal): Promise<Slot> => {
     const { promise, resolve, reject } = Promise.withResolvers<Slot>();

@@ -96,7 +96,12 @@ export async function readSnapshot<T extends Document>(
   // reply is closed instead.
   return source.withDeadline(async (signal, leftMs) => {
     const { readPreference } = db;
-    const bounds = { maxTimeMS: leftMs, ...hinted(hint), ...concernOf(session) };
+    const bounds: AggregateOptions = {
+      maxTimeMS: leftMs,
+      ...(hint !== undefined && { hint }),
+      // A session has its own snapshot.
+      ...(session === undefined && { readConcern: { level: 'snapshot' } }),
+    };
     const command = {
       aggregate: collection,
       pipeline,
@@ -108,11 +113,9 @@ export async function readSnapshot<T extends Document>(
       ...(readPreference !== undefined && { readPreference }),
       ...(alone !== undefined && { socketTimeoutMS: leftMs }),
     };
+    const within = session !== undefined && { session };
     try {
-      const { cursor } = await db.command(
-        command,
-        session === undefined ? sent : { ...sent, session },
-      );
+      const { cursor } = await db.command(command, { ...sent, ...within });
       const reply = decodeFirstBatch(
         cursor as Uint8Array,
         kind === null ? null : rowsOf(source, kind),
@@ -128,8 +131,13 @@ export async function readSnapshot<T extends Document>(
     } catch (error) {
       if (!isWorthRetrying(error)) throw error;
     }
-    const options = { raw: true, ...bounds, ...(session !== undefined && { session }) };
-    return readByCursor<T>(db.collection(collection).aggregate(pipeline, options), signal);
+    const options = { raw: true, ...bounds, ...within };
+    const found = db.collection(collection).aggregate(pipeline, options);
+    const hasNext = () => {
+      signal.throwIfAborted();
+      return found.hasNext();
+    };
+    return (await Array.fromAsync(batchesOf<T>(found, hasNext))).flat();
   });
 }
 
@@ -160,16 +168,6 @@ function rowsOf({ rows, generation: { marker } }: Source, kind: string): KnownRo
   };
 }
 
-async function readByCursor<T>(cursor: AggregationCursor, signal: AbortSignal): Promise<T[]> {
-  const rows: T[] = [];
-  const hasNext = () => {
-    signal.throwIfAborted();
-    return cursor.hasNext();
-  };
-  for await (const batch of batchesOf<T>(cursor, hasNext)) for (const row of batch) rows.push(row);
-  return rows;
-}
-
 /** The batches of a cursor of raw documents; an early end closes it. */
 async function* batchesOf<T>(
   cursor: AggregationCursor,
@@ -186,11 +184,6 @@ async function* batchesOf<T>(
   }
 }
 
-/** A session has its own snapshot. */
-function concernOf(session: ClientSession | undefined): AggregateOptions {
-  return session === undefined ? { readConcern: { level: 'snapshot' } } : {};
-}
-
 const MAX_TIME_EXPIRED = 50;
 
 /** Whether a connection or the primary was lost; not after a timeout. */
@@ -200,10 +193,6 @@ function isWorthRetrying(error: unknown): boolean {
     error instanceof MongoNetworkError ||
     (error instanceof MongoServerError && isUnavailable(error))
   );
-}
-
-function hinted(hint: string | undefined): AggregateOptions {
-  return hint === undefined ? {} : { hint };
 }
 
 /** Reads, one after the other, that share the snapshot of the first. */
@@ -242,9 +231,13 @@ export function openSnapshot(source: Source): SnapshotReads {
     ) {
       const stopped = new AbortController();
       const { signal } = stopped;
-      const cursor = generation.db
-        .collection(collection)
-        .aggregate(pipeline, { raw: true, session, ...hinted(hint), batchSize: size, signal });
+      const cursor = generation.db.collection(collection).aggregate(pipeline, {
+        raw: true,
+        session,
+        ...(hint !== undefined && { hint }),
+        batchSize: size,
+        signal,
+      });
       try {
         yield* batchesOf<T>(cursor, () => withDeadline(() => cursor.hasNext()));
       } catch (error) {

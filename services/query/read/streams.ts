@@ -12,7 +12,7 @@ import type { Body, Found, SnapshotReads } from './snapshot.ts';
 export interface Portioned {
   stamp: Stamp | null;
   /** Its JSON. */
-  portions: AsyncIterable<Buffer>;
+  portions: AsyncGenerator<Buffer>;
 }
 
 /** A larger answer is streamed. */
@@ -26,7 +26,10 @@ export async function bufferedOrStreamed(
   reads: SnapshotReads,
   read: () => Promise<Portioned | null>,
 ): Promise<Found<Body> | null> {
-  const end = endOf(slot, reads);
+  const end = () => {
+    slot.release();
+    void reads.end();
+  };
   try {
     const found = await read();
     if (found === null) {
@@ -34,11 +37,10 @@ export async function bufferedOrStreamed(
       return null;
     }
     const { stamp, portions } = found;
-    const rest = portions[Symbol.asyncIterator]();
     const first: Buffer[] = [];
     let bytes = 0;
     while (bytes <= MAX_BUFFERED_BYTES) {
-      const { done, value } = await rest.next();
+      const { done, value } = await portions.next();
       if (done) {
         end();
         return { body: Buffer.concat(first), stamp };
@@ -46,10 +48,7 @@ export async function bufferedOrStreamed(
       first.push(value);
       bytes += value.length;
     }
-    return {
-      body: streamOf(slot, reads, joined(first, { [Symbol.asyncIterator]: () => rest })),
-      stamp,
-    };
+    return { body: streamOf(slot, end, joined(first, portions)), stamp };
   } catch (error) {
     end();
     throw error;
@@ -61,12 +60,8 @@ async function* joined(first: Buffer[], rest: AsyncIterable<Buffer>): AsyncGener
   yield* rest;
 }
 
-/** Streams portions. Slot and snapshot end with the stream. */
-export function streamOf(
-  slot: Slot,
-  reads: SnapshotReads,
-  portions: AsyncIterable<Buffer>,
-): Readable {
+/** Streams portions. @param end is called when the stream is closed. */
+export function streamOf(slot: Slot, end: () => void, portions: AsyncIterable<Buffer>): Readable {
   const { portions: passedOn, slownessMs } = measured(portions);
   const body = Readable.from(passedOn, { objectMode: false });
   slot.stream = { slownessMs, destroy: (reason) => body.destroy(reason) };
@@ -75,14 +70,7 @@ export function streamOf(
   }, MAX_STREAM_MS).unref();
   body.once('close', () => {
     clearTimeout(timer);
-    endOf(slot, reads)();
+    end();
   });
   return body;
-}
-
-function endOf(slot: Slot, reads: SnapshotReads): () => void {
-  return () => {
-    slot.release();
-    void reads.end();
-  };
 }

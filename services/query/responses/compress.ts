@@ -15,7 +15,7 @@ import {
   gzipSync,
 } from 'node:zlib';
 import { negotiate } from '@fastify/accept-negotiator';
-import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { FastifyReply } from 'fastify';
 import { conditionOf, names } from './etag.ts';
 
 type Compression = 'br' | 'gzip';
@@ -141,7 +141,6 @@ export function gzippedContent(type: string, gzipped: Buffer, sha256: string): S
 
 /** Answers in the encoding that the client prefers, or 304. */
 export function sendStatic(
-  request: FastifyRequest,
   reply: FastifyReply,
   { type, etag, bodies }: StaticContent,
   cacheControl: string,
@@ -150,9 +149,10 @@ export function sendStatic(
     .header('cache-control', cacheControl)
     .header('etag', etag)
     .header('vary', 'accept-encoding');
-  const condition = conditionOf(request.headers['if-none-match']);
+  const { headers } = reply.request;
+  const condition = conditionOf(headers['if-none-match']);
   if (condition === '*' || names(condition, etag)) return reply.code(304).send();
-  const encoding = encodingFor(request.headers['accept-encoding'], [...bodies.keys()]);
+  const encoding = encodingFor(headers['accept-encoding'], [...bodies.keys()]);
   if (encoding !== 'identity') reply.header('content-encoding', encoding);
   return reply.header('content-type', type).send(bodies.get(encoding));
 }

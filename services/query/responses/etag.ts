@@ -5,7 +5,7 @@
 import { hash } from 'node:crypto';
 import type { EntityName } from '#shared/events/entities.ts';
 import type { Stamp } from '#shared/read-models/collections.ts';
-import { NAMING_CUSTOMERS } from '#shared/read-models/erasures.ts';
+import { namesCustomers } from '#shared/read-models/erasures.ts';
 import { epochOf } from '#shared/read-models/feed-epochs.ts';
 import type { GenerationMarker } from '#shared/read-models/generation.ts';
 import { DEFAULT_OFFSET } from '#shared/read-models/local-time.ts';
@@ -54,9 +54,7 @@ export function etagOf(
 function lastPosition(stamp: Stamp | null, entity: EntityName): number {
   const { positions } = stamp ?? {};
   const own = positions?.[entity] ?? 0;
-  return NAMING_CUSTOMERS.some((naming) => naming === entity)
-    ? Math.max(own, positions?.customer ?? 0)
-    : own;
+  return namesCustomers(entity) ? Math.max(own, positions?.customer ?? 0) : own;
 }
 
 /** `If-None-Match`: absent, `*`, or tags. */

@@ -36,7 +36,7 @@ export interface Refusal {
   /** More exact than the code. */
   reason?: RefusalReason;
   /** Of a known key. */
-  clientId?: string;
+  clientId?: string | null;
 }
 
 export class Refused extends Error {

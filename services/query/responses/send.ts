@@ -10,7 +10,7 @@ import {
 } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
-import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { FastifyReply } from 'fastify';
 import { isRefusal, isUnavailable } from '#shared/errors.ts';
 import type { Logger } from '#shared/logging.ts';
 import { REQUEST_ID_HEADER, requestIdOf } from '#shared/operations.ts';
@@ -29,11 +29,8 @@ export const TOKEN_PATH = '/api/auth/token/';
 /** Where people and browsers find the guides. */
 export const GUIDES_PATH = '/docs/guides';
 
-export function sendRefusal(
-  request: FastifyRequest,
-  reply: FastifyReply,
-  refusal: Refusal,
-): FastifyReply {
+export function sendRefusal(reply: FastifyReply, refusal: Refusal): FastifyReply {
+  const { request } = reply;
   const toToken = pathOf(request.raw.url) === TOKEN_PATH;
   const { status, headers, code, detail } = toToken ? asTokenRefusal(refusal) : refusal;
   if (toToken) forbidStoring(reply);
@@ -45,7 +42,8 @@ export function sendRefusal(
   }
   // An answer may fail after these were set.
   reply.removeHeader('content-encoding').removeHeader('etag');
-  request.refused = { reason: refusal.reason ?? code, clientId: refusal.clientId ?? null };
+  request.refusedFor = refusal.reason ?? code;
+  request.clientId ??= refusal.clientId ?? null;
   return reply
     .code(status)
     .headers(headers)
@@ -73,13 +71,12 @@ export function classify(error: unknown): Refusal {
 }
 
 /**
- * Refusals before the framework are made once, for each kind of path: at thousands a second, each
- * costs as little as it can.
+ * Makes what refuses requests before the framework. The answers are made once, for each kind of
+ * path: at thousands a second, each costs as little as it can.
  */
-function prepare(refusal: Refusal, more: Record<string, string> = {}) {
+function refuser(refusal: Refusal, more: Record<string, string> = {}) {
   const prepared = (caching: Record<string, string>, toToken = false) => {
-    const told = toToken ? asTokenRefusal(refusal) : refusal;
-    const body = JSON.stringify(errorBody(told, toToken));
+    const body = JSON.stringify(errorBody(toToken ? asTokenRefusal(refusal) : refusal, toToken));
     const headers = {
       ...refusal.headers,
       ...caching,
@@ -88,52 +85,34 @@ function prepare(refusal: Refusal, more: Record<string, string> = {}) {
       'content-length': String(Buffer.byteLength(body)),
     };
     // Names and values alternate; the value of the last one is still missing.
-    return {
-      status: refusal.status,
-      body,
-      headers: [...Object.entries(headers).flat(), REQUEST_ID_HEADER],
-    };
+    return { body, headers: [...Object.entries(headers).flat(), REQUEST_ID_HEADER] };
   };
-  return {
-    data: prepared({ 'cache-control': 'private, no-cache' }),
-    changes: prepared({ 'cache-control': 'private, no-store' }),
-    token: prepared({ 'cache-control': 'no-store', pragma: 'no-cache' }, true),
+  const data = prepared({ 'cache-control': 'private, no-cache' });
+  const changes = prepared({ 'cache-control': 'private, no-store' });
+  const token = prepared({ 'cache-control': 'no-store', pragma: 'no-cache' }, true);
+  const preparedFor = (target: string) => {
+    // The path is parsed only if it may make a difference.
+    if (!/%|\/token|\/changes/.test(target)) return data;
+    const path = pathOf(target);
+    if (path === TOKEN_PATH) return token;
+    return path.endsWith('/changes') ? changes : data;
+  };
+  return (request: IncomingMessage, response: ServerResponse): void => {
+    const { headers, body } = preparedFor(request.url ?? '');
+    const requestId = requestIdOf(request.headers[REQUEST_ID_HEADER]);
+    response.writeHead(refusal.status, [...headers, requestId]);
+    response.end(body);
   };
 }
 
-type Prepared = ReturnType<typeof prepare>;
-
-function sendPrepared(
-  prepared: Prepared,
-  request: IncomingMessage,
-  response: ServerResponse,
-): void {
-  const { status, headers, body } = preparedFor(prepared, request.url ?? '');
-  response.writeHead(status, [...headers, requestIdOf(request.headers[REQUEST_ID_HEADER])]);
-  response.end(body);
-}
-
-/** Parses the path only if it may make a difference. */
-function preparedFor({ data, changes, token }: Prepared, target: string): Prepared['data'] {
-  if (!/%|\/token|\/changes/.test(target)) return data;
-  const path = pathOf(target);
-  if (path === TOKEN_PATH) return token;
-  return path.endsWith('/changes') ? changes : data;
-}
-
-const PREPARED_OVERLOAD = prepare(OVERLOADED);
-
-/** Refuses a request for overload. */
-export function refuseOverloaded(request: IncomingMessage, response: ServerResponse): void {
-  sendPrepared(PREPARED_OVERLOAD, request, response);
-}
+export const refuseOverloaded = refuser(OVERLOADED);
 
 /**
  * A request with more is refused: a decisive one could be among those that a parser leaves out.
  * Node refuses what is two above.
  */
 export const MAX_HEADER_FIELDS = 200;
-const TOO_MANY_FIELDS = prepare(
+const refuseFields = refuser(
   invalidRequest(`a request may have ${MAX_HEADER_FIELDS} header fields`, 431),
   {
     // Its body may never come.
@@ -146,7 +125,7 @@ export function refuseManyFields(handler: RequestListener): RequestListener {
   return (request, response) => {
     // Names and values alternate.
     if (request.rawHeaders.length <= 2 * MAX_HEADER_FIELDS) handler(request, response);
-    else sendPrepared(TOO_MANY_FIELDS, request, response);
+    else refuseFields(request, response);
   };
 }
 
@@ -170,13 +149,9 @@ export function clientErrorHandler(
 ): (error: Error & { code?: string }, socket: Socket) => void {
   const answered = new WeakSet<Socket>();
   return (error, socket) => {
-    if (
-      error.code === 'ECONNRESET' ||
-      socket.destroyed ||
-      !socket.writable ||
-      answered.has(socket)
-    ) {
-      if (!answered.has(socket)) socket.destroy();
+    if (answered.has(socket)) return;
+    if (error.code === 'ECONNRESET' || !socket.writable) {
+      socket.destroy();
       return;
     }
     answered.add(socket);

@@ -6,7 +6,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { EntityName } from '#shared/events/entities.ts';
 import { type Scope, SCOPES } from '#shared/events/access-event.ts';
-import { callerOf } from '../access/live-access.ts';
+import type { Client } from '../access/tokens.ts';
 import { invalidParameters, Refused } from '../responses/refusal.ts';
 import {
   dataRoute,
@@ -92,7 +92,8 @@ function changesEndpoint(entity: EntityName): Route {
       answer: changesOf(entity),
       isUntagged: true,
     },
-    (request, reply, values) => answer(request, reply, feedOfKind(entity, values.records), values),
+    (request, reply, values, caller) =>
+      answer(request, reply, caller, feedOfKind(entity, values.records), values),
   );
 }
 
@@ -113,8 +114,8 @@ function storeChangesEndpoint(): Route {
       answer: changesOfKinds(ALL_KINDS),
       isUntagged: true,
     },
-    (request, reply, values) =>
-      answer(request, reply, feedOfKinds(kindsNamed(values.kinds), values.records), values),
+    (request, reply, values, caller) =>
+      answer(request, reply, caller, feedOfKinds(kindsNamed(values.kinds), values.records), values),
   );
 }
 
@@ -125,10 +126,10 @@ function scopesOf(entities: readonly EntityName[]): readonly Scope[] {
 async function answer(
   request: FastifyRequest,
   reply: FastifyReply,
+  { environment, storeId }: Client,
   feed: Feed,
   { after, page_size: pageSize, wait: seconds }: Values<typeof parameters>,
 ): Promise<FastifyReply> {
-  const { environment, storeId } = callerOf(request);
   const position = readAfter({ environment, storeId, feed: feed.name }, after);
   if (position === null) throw new Refused(invalidParameters(`after must be ${cursor.allowed}`));
   const followed: FeedRequest = { environment, storeId, feed, after: position, pageSize };

@@ -54,9 +54,9 @@ function listEndpoint<P extends Parameters>(
     ...(links !== undefined && { links }),
     dependsOn: [kind, ...ordered],
     read: (view, values) => {
-      const { page: number, page_size: pageSize } = values as Values<typeof paging>;
+      const { page, page_size: pageSize } = values as Values<typeof paging>;
       const where = conditionsOf(filters, values);
-      return readList(view, { list: LISTS[kind], where, ...ask?.(values), page: number, pageSize });
+      return readList(view, { list: LISTS[kind], where, ...ask?.(values), page, pageSize });
     },
   });
 }
@@ -64,7 +64,6 @@ function listEndpoint<P extends Parameters>(
 const customerOrderFilters = {
   ...orderFilters,
   customer_id: ofField(
-    'customer_id',
     optional(id, {
       description:
         'Only orders that name this customer, whether or not there still is a record of them. Of a customer with many ' +
@@ -92,7 +91,6 @@ export default routePlugin([
     description: 'The campaigns of the store, newest first.',
     filters: {
       status: ofField(
-        'status',
         repeatable(oneOf(CAMPAIGN_STATUSES, campaignStatus.answer), {
           description: 'Only campaigns with this status. Repeat it for several.',
         }),
@@ -109,7 +107,6 @@ export default routePlugin([
     description: 'The coupons of the store, newest first.',
     filters: {
       active: ofField(
-        'active',
         optional(flag, {
           description: 'Only active coupons (`true`), or only inactive ones (`false`).',
         }),
@@ -143,7 +140,6 @@ export default routePlugin([
       'then by their own, then by name.',
     filters: {
       category_id: ofField(
-        'category_id',
         optional(id, { description: 'Only products that name this category.', example: 'k1' }),
       ),
       ...updatedRange,
@@ -180,10 +176,10 @@ export default routePlugin([
     answer: listOf(OrderSummary),
     links: { getOrder: 'order_id' },
     dependsOn: ['order'],
-    read: (view, { page: number, page_size: pageSize, ...values }) => {
+    read: (view, { page, page_size: pageSize, ...values }) => {
       const wanted = ordersOf(values.customer_id === null ? 'a customer' : 'one customer', values);
       const where = conditionsOf(customerOrderFilters, values);
-      return readList(view, { ...wanted, where, page: number, pageSize });
+      return readList(view, { ...wanted, where, page, pageSize });
     },
   }),
 ]);

@@ -22,10 +22,10 @@ interface Details {
   named: string;
   description: string;
   /** Other kinds that the answer shows. */
-  joined?: KindName;
+  joined?: readonly KindName[];
 }
 
-function detailsOf(kind: KindName, { schema, named, description, joined }: Details): Route {
+function detailsOf(kind: KindName, { schema, named, description, joined = [] }: Details): Route {
   const parameter = `${kind}_id`;
   const shape = kind in SHAPES ? (kind as Shape) : 'whole';
   return dataEndpoint({
@@ -43,7 +43,7 @@ function detailsOf(kind: KindName, { schema, named, description, joined }: Detai
     description,
     answer: schema,
     mayBeMissing: true,
-    dependsOn: joined === undefined ? [kind] : [kind, joined],
+    dependsOn: [kind, ...joined],
     read: (view, values) => readRecord(view, COLLECTIONS[kind], values[parameter] ?? '', shape),
   });
 }
@@ -58,7 +58,7 @@ export default routePlugin([
     schema: Category,
     named: 'lists and products',
     description: 'One category, with the number of its products.',
-    joined: 'product',
+    joined: ['product'],
   }),
   detailsOf('coupon', {
     schema: Coupon,
@@ -74,7 +74,7 @@ export default routePlugin([
     schema: Product,
     named: 'lists and orders',
     description: 'One product, with its option groups.',
-    joined: 'option_group',
+    joined: ['option_group'],
   }),
   detailsOf('review', {
     schema: Review,
@@ -108,6 +108,6 @@ export default routePlugin([
       'active products and the active options of these.',
     answer: Menu,
     dependsOn: ['category', 'product', 'option_group'],
-    read: (view, _values, { menus }) => menus.read(view),
+    read: (view, _values, { readMenu }) => readMenu(view),
   }),
 ]);

@@ -24,8 +24,8 @@ const openApi: Route = {
   method: 'GET',
   path: '/openapi.json',
   operation: documentOperation,
-  handler: async (request, reply) =>
-    sendStatic(request, reply, request.server.openApiContent, `public, max-age=${MAX_AGE_SECONDS}`),
+  handler: async ({ server }, reply) =>
+    sendStatic(reply, server.openApiContent, `public, max-age=${MAX_AGE_SECONDS}`),
 };
 
 export default routePlugin([health, openApi]);

@@ -39,7 +39,7 @@ interface WantedSession {
   scopes: readonly Scope[];
 }
 
-export interface ClientSources extends Omit<LiveAccessSources, 'quota'> {
+interface ClientSources extends Omit<LiveAccessSources, 'quota'> {
   attempt: FailedAuthentications;
   addressOf: ClientAddress;
   maxTokens: number;
@@ -75,9 +75,7 @@ function readCredentials(header = '') {
   const clientId = decode(asSent.clientId);
   const clientSecret = decode(asSent.clientSecret);
   const decoded = clientId === null || clientSecret === null ? asSent : { clientId, clientSecret };
-  const isSame =
-    asSent.clientId === decoded.clientId && asSent.clientSecret === decoded.clientSecret;
-  return { decoded, candidates: isSame ? [asSent] : [asSent, decoded] };
+  return { decoded, candidates: [asSent, decoded] };
 }
 
 /** No client sends more encodings of encodings. */

@@ -28,7 +28,7 @@ import {
   revokeRights,
   type Tokens,
 } from './revoked-rights.ts';
-import { RedisGate } from '../../../services/query/access/redis-gate.ts';
+import { redisGate } from '../../../services/query/access/redis-gate.ts';
 
 const own = useMade(startRedisProcess);
 const service = useMade(() => startQueryService({ settings: { REDIS_URL: own.url } }));
@@ -186,7 +186,7 @@ describe('a copy that is restored while an instance reconciles', () => {
       },
     });
     const { collectionName } = control.revokedSessions;
-    const gate = new RedisGate({
+    const gate = redisGate({
       master: onlyMaster(own.client),
       prefix: config.namePrefix,
       control: {

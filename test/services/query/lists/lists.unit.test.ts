@@ -7,6 +7,8 @@ import { RECORDS } from '#shared/records/records.ts';
 it('each filter of orders by a field has `filtered` around that field in shared/records/order.ts', () => {
   const { fields, more } = RECORDS.order;
   const all: Fields = { ...fields, ...more };
-  const named = Object.values<Parameter<unknown>>(orderFilters).flatMap(({ field = [] }) => field);
-  expect(named.filter((field) => !all[field]?.isFilter)).toEqual([]);
+  const named = Object.entries<Parameter<unknown>>(orderFilters).filter(
+    ([, { isField }]) => isField,
+  );
+  expect(named.filter(([field]) => !all[field]?.isFilter)).toEqual([]);
 });

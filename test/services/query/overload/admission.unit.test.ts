@@ -3,7 +3,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { createMetrics } from '#query/metrics.ts';
-import { Admission, type AdmittedRequest, MAX_IN_FLIGHT } from '#query/overload/admission.ts';
+import { createAdmission, type AdmittedRequest, MAX_IN_FLIGHT } from '#query/overload/admission.ts';
 import { createLogger } from '#shared/logging.ts';
 import { times } from '#test/times.ts';
 
@@ -36,7 +36,7 @@ beforeEach(() => void (busyShare = 0));
 
 function start(whenBegun?: (entry: AdmittedRequest | null, response: Response) => void) {
   const begun: Response[] = [];
-  const admission = new Admission({
+  const admission = createAdmission({
     latencyMs: LATENCY_MS,
     senderOf: ({ headers }) => headers.host ?? '',
     busyShare: () => busyShare,

@@ -2,7 +2,6 @@ import { once } from 'node:events';
 import { expect, it } from 'vitest';
 import type { WithDeadline } from '#query/deadline.ts';
 import { semaphore, type TakeSlot } from '#query/read/slots.ts';
-import type { SnapshotReads } from '#query/read/snapshot.ts';
 import { streamOf } from '#query/read/streams.ts';
 
 /** Several times as long as slow streams are safe. */
@@ -10,11 +9,11 @@ const LONG: WithDeadline = (read) => read(AbortSignal.timeout(500), 0);
 
 it('ends an answer that its client does not read', async () => {
   const takeSlot = semaphore(1, 1, (read) => read(new AbortController().signal, 0));
-  const reads = { end: () => Promise.resolve() } as unknown as SnapshotReads;
   const portions = (async function* () {
     for (;;) yield Buffer.alloc(100_000);
   })();
-  const body = streamOf(await takeSlot('a'), reads, portions);
+  const slot = await takeSlot('a');
+  const body = streamOf(slot, slot.release, portions);
   body.read(1);
   const ended = once(body, 'error');
   await takeSlot('b');
