@@ -40,7 +40,7 @@ export function namesCustomers(entity: EntityName): boolean {
   return NAMING_CUSTOMERS.some((naming) => naming === entity);
 }
 
-export function isOfNamingRecords(collection: string): boolean {
+export function collectionNamesCustomers(collection: string): boolean {
   return NAMING_CUSTOMERS.some((entity) => COLLECTIONS[entity] === collection);
 }
 
@@ -78,7 +78,7 @@ export async function withoutErased<D extends { _id: string }>(
   collection: string,
   documents: readonly D[],
 ): Promise<readonly D[]> {
-  if (!isOfNamingRecords(collection)) return documents;
+  if (!collectionNamesCustomers(collection)) return documents;
   const naming = documents as readonly (D & NamingDocument)[];
   const positions = await erasurePositions(
     db,

@@ -13,7 +13,7 @@ import {
   TOMBSTONES,
   writeAll,
 } from '../../read-models/collections.ts';
-import { isOfNamingRecords, withoutErased } from '../../read-models/erasures.ts';
+import { collectionNamesCustomers, withoutErased } from '../../read-models/erasures.ts';
 import { inBatches } from '../../waiting.ts';
 import { type TakenPositions, takePosition } from '../slice/epochs.ts';
 
@@ -137,7 +137,7 @@ async function shownJson(
   collection: string,
   damaged: readonly DamagedPosition[],
 ): Promise<ReadonlyMap<string, { summary: string; whole: string }>> {
-  if (!isOfNamingRecords(collection)) return new Map();
+  if (!collectionNamesCustomers(collection)) return new Map();
   type Naming = ReadModelDocument & { whole: string };
   const found = await db
     .collection<Naming>(collection)
