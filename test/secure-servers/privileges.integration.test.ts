@@ -9,6 +9,7 @@ import { newSigningKey } from '#shared/access/signing-key-set.ts';
 import { readConfig } from '#shared/config.ts';
 import { createKafka, createProducer } from '#shared/kafka/client.ts';
 import { createLogger } from '#shared/logging.ts';
+import { createRedis } from '#shared/redis.ts';
 import { orderMessage } from '#test/events.ts';
 import { PATIENCE } from '#test/patience.ts';
 import { killAll, type ServiceProcess, startService } from '#test/service-process.ts';
@@ -160,17 +161,24 @@ describe('with the privileges of deploy/privileges', () => {
     expect(await send('store-data-projector', 'store-access.production')).toMatch(refused);
   });
 
-  it.each(['store-data-query', 'store-data-projector'])(
-    'in Redis %s can neither empty nor configure it, nor read other keys',
+  it.each(['store-data-query', 'store-data-projector'] as const)(
+    'in Redis %s can connect, and can neither empty nor configure it, nor read other keys',
     async (username) => {
-      const redis = new Redis(servers.env['REDIS_URL'] ?? '', { username, password: PASSWORD });
+      const config = readConfig({ ...env, ...asDataUser(username) });
+      const client = createRedis(config, { away: () => undefined });
+      const login = { username: 'store-data-administrator', password: PASSWORD };
+      const administrator = new Redis(servers.env['REDIS_URL'] ?? '', login);
       try {
+        await client.ready(20_000);
+        const redis = client.find('')?.redis;
+        expect(String(await administrator.call('ACL', 'LOG'))).not.toContain(username);
         for (const command of ['FLUSHALL', 'CONFIG GET *', 'KEYS *', 'ACL LIST', 'GET others']) {
           const [name = '', ...words] = command.split(' ');
-          await expect(redis.call(name, ...words)).rejects.toThrow(/NOPERM/);
+          await expect(redis?.call(name, ...words)).rejects.toThrow(/NOPERM/);
         }
       } finally {
-        redis.disconnect();
+        client.disconnect();
+        administrator.disconnect();
       }
     },
   );
