@@ -13,7 +13,7 @@ import { createRedis } from '#shared/redis.ts';
 import { orderMessage } from '#test/events.ts';
 import { PATIENCE } from '#test/patience.ts';
 import { killAll, type ServiceProcess, startService } from '#test/service-process.ts';
-import { runCommand, runJson } from '../services/admin/run-command.ts';
+import { expectRefused, runCommand, runJson } from '../services/admin/run-command.ts';
 import {
   asDataUser,
   asKafkaUser,
@@ -68,11 +68,6 @@ function withoutRedis({
   return others;
 }
 
-function publisher(): Record<string, string> {
-  const { MONGODB_URI: _mongodb, MONGODB_TLS_CA_FILE: _ca, ...others } = withoutRedis(env);
-  return { ...others, ...asKafkaUser('store-data-publisher') };
-}
-
 /** Sends as a Kafka user. @returns the reason of a refusal. */
 async function send(user: KafkaUser, topic: string): Promise<string> {
   const config = readConfig({ ...env, ...asKafkaUser(user) });
@@ -98,32 +93,19 @@ describe('with the privileges of deploy/privileges', () => {
     });
   });
 
-  it('a command names the forbidden operation, and the privilege that it needs', async () => {
-    const asProjector = { ...operator, ...asKafkaUser('store-data-projector') };
+  it('a command names the operation that its user may not do, and the privilege that it needs', async () => {
     await runJson(operator, 'keys create --store s1 --scopes order');
-    expect(await runJson(operator, 'sessions list --store s1')).toEqual([]);
     await runJson(operator, 'rebuild');
-    const { code, stderr } = await runCommand(asProjector, 'generations drop 1 --yes');
-    expect([code, stderr]).toEqual([
-      1,
-      expect.stringMatching(/^store-data: not authorized by Kafka: .*group/),
-    ]);
-    await runJson(operator, 'generations drop 1 --yes');
+    const asProjector = { ...operator, ...asKafkaUser('store-data-projector') };
+    await expectRefused(
+      runCommand(asProjector, 'generations drop 1 --yes'),
+      /^store-data: not authorized by Kafka: .*group/,
+    );
     const asQuery = { ...operator, ...asDataUser('store-data-query') };
-    const refused = await runCommand(asQuery, 'keys create --store s2 --scopes order');
-    expect([refused.code, refused.stderr]).toEqual([
-      1,
-      expect.stringMatching(
-        /store-data: not authorized by MongoDB: not authorized on store_data_control/,
-      ),
-    ]);
-    const noPublisher = { ...publisher(), ...asKafkaUser('store-data-operator') };
-    const input = `${orderMessage('o3').value}\n`;
-    const published = await runCommand(noPublisher, 'publish -', { input });
-    expect([published.code, published.stderr]).toEqual([
-      1,
-      expect.stringMatching(/not authorized by Kafka: .*store-changes\.production/),
-    ]);
+    await expectRefused(
+      runCommand(asQuery, 'keys create --store s2 --scopes order'),
+      /store-data: not authorized by MongoDB: not authorized on store_data_control/,
+    );
   });
 
   it('mongodb.js is idempotent', async () => {

@@ -1,5 +1,4 @@
 /** Many simultaneous connections do not affect other clients. */
-import { readFile } from 'node:fs/promises';
 import type { Socket } from 'node:net';
 import { describe, expect, it } from 'vitest';
 import { useMade } from '#test/hooks.ts';
@@ -20,13 +19,6 @@ function openFilesLimit(): number {
   };
   const { soft } = userLimits.open_files;
   return typeof soft === 'number' ? soft : Number.POSITIVE_INFINITY;
-}
-
-/** The memory of the attacked process; only on Linux. */
-async function residentMegabytes(): Promise<number> {
-  if (process.platform !== 'linux') return 0;
-  const status = await readFile(`/proc/${target.attacked.process.pid}/status`, 'utf8');
-  return Number(/VmRSS:\s+(\d+)/.exec(status)?.[1]) / 1_024;
 }
 
 describe('very many connections', () => {
@@ -55,7 +47,6 @@ describe('very many connections', () => {
     await target.expectNormalService(50);
     // Idle connections stay open for 72 s, which a busy machine may need for this test.
     expect(ended).toBeLessThan(count / 10);
-    expect(await residentMegabytes()).toBeLessThan(1_000);
     for (const socket of held) socket.destroy();
     await target.expectNormalService(10);
   });
