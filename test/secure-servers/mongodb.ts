@@ -4,6 +4,8 @@ import { MongoClient } from 'mongodb';
 import { locateMongod, REPLICA_SET } from '#local/stack/mongodb/mongodb.ts';
 import { freePorts } from '#local/stack/program.ts';
 import { type Authority, writeFiles } from '#test/certificates.ts';
+import { eventually } from '#test/eventually.ts';
+import { succeeds } from '#test/succeeds.ts';
 import { makeHome } from '../faults/servers/home.ts';
 import { makeServer, onFreePorts, startAll } from '../faults/servers/server.ts';
 
@@ -100,10 +102,13 @@ async function startOnce(
   };
   const hosts = ports.map((port) => `127.0.0.1:${port}`);
   try {
-    const answers = async (host: string) => {
+    // A client whose first connection failed may never connect again.
+    const ping = async (host: string) => {
       await using client = connect(directly(host), files['ca.pem']);
       await client.db('admin').command({ ping: 1 });
     };
+    const answers = (host: string) =>
+      eventually(`${host} answers`, () => succeeds(ping(host)), READY_MS);
     await startAll(servers, () => Promise.all(hosts.map(answers)));
   } catch (error) {
     await close();
@@ -121,7 +126,8 @@ async function startOnce(
   };
 }
 
-const directly = (host = '') => `mongodb://${host}/?directConnection=true`;
+const directly = (host = '') =>
+  `mongodb://${host}/?directConnection=true&serverSelectionTimeoutMS=5000`;
 
 function connect(
   uri: string,
@@ -131,7 +137,6 @@ function connect(
   return new MongoClient(uri, {
     tls: true,
     tlsCAFile,
-    serverSelectionTimeoutMS: READY_MS,
     ...(auth && { auth }),
   });
 }

@@ -39,11 +39,13 @@ beforeAll(async () => {
     OPERATIONS_PORT: '0',
     SIGNING_KEYS: JSON.stringify({ keys: [await newSigningKey()] }),
   };
-  const users = {
+  const administrator = {
+    ...env,
     ...asKafkaUser('store-data-administrator'),
     ...asDataUser('store-data-projector'),
+    REDIS_URL: '',
   };
-  await runJson({ ...withoutRedis(env), ...users }, 'prepare --partitions 2');
+  await runJson(administrator, 'prepare --partitions 2');
   operator = {
     ...env,
     ...asKafkaUser('store-data-operator'),
@@ -60,13 +62,6 @@ afterAll(async () => {
   await killAll(projector === undefined ? [] : [projector]);
   await servers?.close();
 });
-
-function withoutRedis({
-  REDIS_URL: _redis,
-  ...others
-}: Record<string, string>): Record<string, string> {
-  return others;
-}
 
 /** Sends as a Kafka user. @returns the reason of a refusal. */
 async function send(user: KafkaUser, topic: string): Promise<string> {
@@ -86,8 +81,8 @@ async function send(user: KafkaUser, topic: string): Promise<string> {
 
 describe('with the privileges of deploy/privileges', () => {
   it('a publisher without a user of MongoDB publishes, and does not say what is outdated', async () => {
-    const knowsMongodb = { ...withoutRedis(env), ...asKafkaUser('store-data-publisher') };
-    expect(await runJson(knowsMongodb, 'publish -', orderMessage('o1').value)).toMatchObject({
+    const publisher = { ...env, ...asKafkaUser('store-data-publisher') };
+    expect(await runJson(publisher, 'publish -', orderMessage('o1').value)).toMatchObject({
       sent: 1,
       outdated: null,
     });

@@ -256,11 +256,6 @@ describe('Redis with TLS', () => {
       /certificate.*Correct REDIS_TLS_CA_FILE/,
     ],
     [
-      'an expired certificate of the server',
-      () => ({ REDIS_URL: server.expiredUrl }),
-      /certificate has expired.*Correct REDIS_TLS_CA_FILE/,
-    ],
-    [
       'no certificate',
       () => ({ REDIS_TLS_CERT_FILE: '', REDIS_TLS_KEY_FILE: '' }),
       /certificate.*REDIS_TLS_CERT_FILE/,
