@@ -11,6 +11,7 @@ import { createKafka, createProducer } from '#shared/kafka/client.ts';
 import { createLogger } from '#shared/logging.ts';
 import { createRedis } from '#shared/redis.ts';
 import { orderMessage } from '#test/events.ts';
+import { useMade } from '#test/hooks.ts';
 import { PATIENCE } from '#test/patience.ts';
 import { killAll, type ServiceProcess, startService } from '#test/service-process.ts';
 import { expectRefused, runCommand, runJson } from '../services/admin/run-command.ts';
@@ -20,17 +21,15 @@ import {
   type KafkaUser,
   makeMongodbUsers,
   PASSWORD,
-  type PrivilegedServers,
   startPrivilegedServers,
 } from './privileges.ts';
 
-let servers: PrivilegedServers;
+const servers = useMade(startPrivilegedServers);
 let env: Record<string, string>;
 let operator: Record<string, string>;
-let projector: ServiceProcess | undefined;
+const services: ServiceProcess[] = [];
 
 beforeAll(async () => {
-  servers = await startPrivilegedServers();
   env = {
     ...servers.env,
     ...PATIENCE,
@@ -51,17 +50,15 @@ beforeAll(async () => {
     ...asKafkaUser('store-data-operator'),
     ...asDataUser('store-data-projector'),
   };
-  projector = startService('projector', {
+  const projector = startService('projector', {
     ...env,
     ...asKafkaUser('store-data-projector'),
     ...asDataUser('store-data-projector'),
   });
+  services.push(projector);
   await projector.logged(({ msg }) => msg === 'projector started');
 });
-afterAll(async () => {
-  await killAll(projector === undefined ? [] : [projector]);
-  await servers?.close();
-});
+afterAll(() => killAll(services));
 
 /** Sends as a Kafka user. @returns the reason of a refusal. */
 async function send(user: KafkaUser, topic: string): Promise<string> {

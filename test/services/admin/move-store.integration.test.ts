@@ -36,15 +36,13 @@ async function contents(environment: string): Promise<object[][]> {
   return found;
 }
 
-async function move(): Promise<{ sent: number; exported: CommandResult }> {
-  const exported = await runCommand(service.installation.env, `stores export s1 -e ${here}`);
-  const { sent } = await runJson<{ sent: number }>(
-    service.installation.env,
-    `publish - -e ${there}`,
-    exported.stdout,
-  );
+/** @returns what the export says. */
+async function move(): Promise<CommandResult> {
+  const { env } = service.installation;
+  const exported = await runCommand(env, `stores export s1 -e ${here}`);
+  await runJson(env, `publish - -e ${there}`, exported.stdout);
   await caughtUp(service.installation, there);
-  return { sent, exported };
+  return exported;
 }
 
 it('`stores export` and `publish` move every record and deletion, in any form of events, and nothing of other stores', async () => {
@@ -67,9 +65,8 @@ it('`stores export` and `publish` move every record and deletion, in any form of
   await caughtUp(service.installation, here);
   const before = await contents(here);
   expect(before.flat()).toHaveLength(12);
-  const { sent, exported } = await move();
-  expect([exported.code, exported.stderr]).toEqual([0, `${sent} events of store s1 in ${here}\n`]);
-  expect(sent).toBe(12);
+  const exported = await move();
+  expect([exported.code, exported.stderr]).toEqual([0, `12 events of store s1 in ${here}\n`]);
   expect(await contents(there)).toEqual(before);
   expect(exported.stdout).not.toContain('Vizinha');
 });
@@ -77,7 +74,7 @@ it('`stores export` and `publish` move every record and deletion, in any form of
 it('`stores export` and `publish` move later changes when repeated, and name invalid messages', async () => {
   await service.apply([anOrder('late')]);
   await service.installation.send(changesTopic(here), [{ key: 's1', value: 'poison' }]);
-  const { exported } = await move();
+  const exported = await move();
   expect(exported.code).toBe(1);
   expect(exported.stderr).toContain('1 of its messages are not events and are left out');
   await caughtUp(service.installation, here);
