@@ -22,7 +22,7 @@ import { times } from '#test/times.ts';
 import { expectRefused, runCommand, type VerifyAnswer } from './run-command.ts';
 
 interface Changes {
-  results: { id: string; deleted: boolean; record: { customer: { name: string | null } } | null }[];
+  results: { id: string }[];
   next: string;
 }
 
@@ -170,7 +170,8 @@ it('a repair shows nothing of a customer during the erasure', async () => {
   await verify('s4', '--repair');
   const answer = await changes('order', 's4', before);
   expect(told(answer)).toEqual(['o1', 'o2', 'o3']);
-  expect(answer.results.map(({ record }) => record?.customer.name)).toEqual([null, null, null]);
+  for (const one of answer.results)
+    expect(one).toMatchObject({ record: { customer: { name: null } } });
   const ofStore = db.collection<OrderDocument>(COLLECTIONS.order).find({ store_id: 's4' });
   const stored = await ofStore.sort({ _id: 1 }).toArray();
   expect(stored.map(({ whole }) => whole.includes('+5511999990000'))).toEqual([
