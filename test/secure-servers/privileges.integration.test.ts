@@ -38,23 +38,15 @@ beforeAll(async () => {
     OPERATIONS_PORT: '0',
     SIGNING_KEYS: JSON.stringify({ keys: [await newSigningKey()] }),
   };
-  const administrator = {
-    ...env,
-    ...asKafkaUser('store-data-administrator'),
-    ...asDataUser('store-data-projector'),
-    REDIS_URL: '',
-  };
-  await runJson(administrator, 'prepare --partitions 2');
   operator = {
     ...env,
     ...asKafkaUser('store-data-operator'),
     ...asDataUser('store-data-projector'),
   };
-  const projector = startService('projector', {
-    ...env,
-    ...asKafkaUser('store-data-projector'),
-    ...asDataUser('store-data-projector'),
-  });
+  const administrator = { ...operator, ...asKafkaUser('store-data-administrator'), REDIS_URL: '' };
+  await runJson(administrator, 'prepare --partitions 2');
+  const asProjector = asKafkaUser('store-data-projector');
+  const projector = startService('projector', { ...operator, ...asProjector });
   services.push(projector);
   await projector.logged(({ msg }) => msg === 'projector started');
 });
