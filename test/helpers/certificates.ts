@@ -11,7 +11,7 @@ export interface Issued {
 
 export interface Authority extends Issued {
   /** A certificate for this machine (`localhost`, `127.0.0.1`), or for a named client. */
-  issue: (name: string, options?: { expired?: true }) => Promise<Issued>;
+  issue: (name: string) => Promise<Issued>;
 }
 
 const DAY_MS = 86_400_000;
@@ -28,7 +28,7 @@ export async function makeAuthority(name: string): Promise<Authority> {
   const ca = { cert: made.cert, key: made.private };
   return {
     ...ca,
-    async issue(commonName, { expired } = {}) {
+    async issue(commonName) {
       const issued = await generate(
         [
           { name: 'commonName', value: commonName },
@@ -38,12 +38,7 @@ export async function makeAuthority(name: string): Promise<Authority> {
           keyType: 'ec',
           algorithm: 'sha256',
           ca,
-          ...(expired
-            ? {
-                notBeforeDate: new Date(Date.now() - 2 * DAY_MS),
-                notAfterDate: new Date(Date.now() - DAY_MS),
-              }
-            : { notBeforeDate: new Date(Date.now() - DAY_MS) }),
+          notBeforeDate: new Date(Date.now() - DAY_MS),
           extensions: [
             { name: 'basicConstraints', cA: false },
             { name: 'keyUsage', digitalSignature: true },

@@ -1,6 +1,6 @@
 /**
- * docs/upgrading.md, step by step, between copies of this release: no request fails, and no
- * follower misses a change. The next release is a copy with a higher projection version.
+ * docs/upgrading.md, step by step: no request fails, and no follower misses a change. The release
+ * before is this one; the next is a copy of it with a higher projection version.
  */
 import { cpSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -25,19 +25,20 @@ interface Running {
 
 // Each step continues from the previous one, so that none can be retried.
 describe('an upgrade', { timeout: 240_000, retry: 0 }, () => {
-  const folders = { before: useFolder(), this: process.cwd(), next: useFolder() };
+  const folders = { before: process.cwd(), this: process.cwd(), next: useFolder() };
   let installation: Installation;
   let traffic: Traffic;
   /** The last started process of each service. */
   const running = {} as Record<`${Release} ${Name}`, Running>;
   const started: ServiceProcess[] = [];
 
-  function makeRelease(folder: string, projectionVersion: number): void {
+  function makeNextRelease(): void {
+    const folder = folders.next;
     for (const path of ['services', 'shared', 'docs', 'package.json', 'tsconfig.json']) {
       cpSync(path, join(folder, path), { recursive: true });
     }
     const file = join(folder, 'shared/read-models/generation.ts');
-    const raised = `PROJECTION_VERSION = ${projectionVersion};`;
+    const raised = `PROJECTION_VERSION = ${PROJECTION_VERSION + 1};`;
     writeFileSync(file, readFileSync(file, 'utf8').replace(/PROJECTION_VERSION = \d+;/, raised));
     symlinkSync(join(process.cwd(), 'node_modules'), join(folder, 'node_modules'));
   }
@@ -119,8 +120,7 @@ describe('an upgrade', { timeout: 240_000, retry: 0 }, () => {
   }
 
   beforeAll(async () => {
-    makeRelease(folders.before, PROJECTION_VERSION);
-    makeRelease(folders.next, PROJECTION_VERSION + 1);
+    makeNextRelease();
     // A connection that a client just takes is still answered, and then closed.
     installation = await createInstallation({ settings: { SHUTDOWN_DELAY_MS: '300' } });
     const { environment } = installation;

@@ -1,7 +1,5 @@
 /** A broker with TLS only: one port requires a password or a token, another one a certificate. */
-import { setTimeout as sleep } from 'node:timers/promises';
-import kafkajs from 'kafkajs';
-import { locateBroker } from '#local/stack/kafka/kafka.ts';
+import { kafkaPart, locateBroker } from '#local/stack/kafka/kafka.ts';
 import { freePorts } from '#local/stack/program.ts';
 import type { Authority, Issued } from '#test/certificates.ts';
 import { makeHome } from '../faults/servers/home.ts';
@@ -10,7 +8,6 @@ import { makeServer } from '../faults/servers/server.ts';
 export const USER = 'projector';
 export const PASSWORD = 'pass:w+rd%';
 
-const READY_MS = 60_000;
 const LOGIN = 'org.apache.kafka.common.security';
 
 /**
@@ -54,7 +51,8 @@ export async function startSecureBroker(
     nodes.map((node) => `127.0.0.1:${node[listener]}`).join(',');
   try {
     await Promise.all(servers.map((server) => server.start()));
-    await untilReady(addresses('inside').split(','));
+    const inside = nodes.map((node) => node.inside);
+    await kafkaPart.awaitReady(inside, new AbortController().signal);
   } catch (error) {
     await close();
     throw error;
@@ -99,22 +97,4 @@ function securityOf(authority: Authority, issued: Issued): Record<string, string
     'listener.name.passwords.scram-sha-512.sasl.jaas.config': `${LOGIN}.scram.ScramLoginModule required;`,
     'listener.name.passwords.oauthbearer.sasl.jaas.config': `${LOGIN}.oauthbearer.OAuthBearerLoginModule required unsecuredLoginStringClaim_sub="broker";`,
   };
-}
-
-async function untilReady(brokers: string[]): Promise<void> {
-  const kafka = new kafkajs.Kafka({ brokers, logLevel: kafkajs.logLevel.NOTHING });
-  for (const end = Date.now() + READY_MS; ; await sleep(100)) {
-    const admin = kafka.admin({ retry: { retries: 0 } });
-    try {
-      await admin.connect();
-      const { brokers: known } = await admin.describeCluster();
-      if (known.length < brokers.length) throw new Error(`${known.length} brokers have come`);
-      await admin.describeGroups(['readiness']);
-      return;
-    } catch (error) {
-      if (Date.now() > end) throw error;
-    } finally {
-      await admin.disconnect().catch(() => undefined);
-    }
-  }
 }

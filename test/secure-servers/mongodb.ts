@@ -1,10 +1,11 @@
 /** A mongod that requires TLS and has two users: one with a password, one with a certificate. */
-import { setTimeout as sleep } from 'node:timers/promises';
 import { randomBytes } from 'node:crypto';
 import { MongoClient } from 'mongodb';
 import { locateMongod, REPLICA_SET } from '#local/stack/mongodb/mongodb.ts';
 import { freePorts } from '#local/stack/program.ts';
 import { type Authority, writeFiles } from '#test/certificates.ts';
+import { eventually } from '#test/eventually.ts';
+import { succeeds } from '#test/succeeds.ts';
 import { makeHome } from '../faults/servers/home.ts';
 import { makeServer, onFreePorts, startAll } from '../faults/servers/server.ts';
 
@@ -24,31 +25,19 @@ export async function startSecureMongod(
   ports?: number[],
 ) {
   const started = await startUninitiatedMongods(authority, size, { ports });
-  const { port, caFile } = started;
+  const { uri, caFile, hosts } = started;
   try {
+    await using first = connect(directly(hosts[0]), caFile);
+    const members = hosts.map((host, _id) => ({ _id, host }));
+    // Several members wait that long before the first election.
+    const settings = { electionTimeoutMillis: 1_000 };
+    await first.db('admin').command({ replSetInitiate: { _id: REPLICA_SET, members, settings } });
     // Until a user exists, any local client may create one.
-    await onServer(port, caFile, async (client) => {
-      const members = started.hosts.map((host, _id) => ({ _id, host }));
-      // Several members wait that long before the first election.
-      const settings = { electionTimeoutMillis: 1_000 };
-      await client
-        .db('admin')
-        .command({ replSetInitiate: { _id: REPLICA_SET, members, settings } });
-    });
-    await onServer(port, caFile, async (client) => {
-      const roles = ['root'];
-      await client.db('admin').command({ createUser: USER, pwd: PASSWORD, roles });
-    });
-    const auth = { username: USER, password: PASSWORD };
-    await onServer(
-      port,
-      caFile,
-      async (client) => {
-        const roles = [{ role: 'root', db: 'admin' }];
-        await client.db('$external').command({ createUser: clientSubject, roles });
-      },
-      auth,
-    );
+    await using anyone = connect(uri, caFile);
+    await anyone.db('admin').command({ createUser: USER, pwd: PASSWORD, roles: ['root'] });
+    await using user = connect(uri, caFile, { username: USER, password: PASSWORD });
+    const roles = [{ role: 'root', db: 'admin' }];
+    await user.db('$external').command({ createUser: clientSubject, roles });
   } catch (error) {
     await started.close();
     throw error;
@@ -111,51 +100,43 @@ async function startOnce(
     await Promise.all(servers.map((server) => server.kill()));
     await home.close();
   };
+  const hosts = ports.map((port) => `127.0.0.1:${port}`);
   try {
-    const answers = (port: number) =>
-      onServer(port, files['ca.pem'], async (client) => {
-        await client.db('admin').command({ ping: 1 });
-      });
-    await startAll(servers, () => Promise.all(ports.map(answers)));
+    // A client whose first connection failed may never connect again.
+    const ping = async (host: string) => {
+      await using client = connect(directly(host), files['ca.pem']);
+      await client.db('admin').command({ ping: 1 });
+    };
+    const answers = (host: string) =>
+      eventually(`${host} answers`, () => succeeds(ping(host)), READY_MS);
+    await startAll(servers, () => Promise.all(hosts.map(answers)));
   } catch (error) {
     await close();
     throw error;
   }
-  const hosts = ports.map((port) => `127.0.0.1:${port}`);
   const uri = `mongodb://${hosts.join(',')}/?replicaSet=${REPLICA_SET}`;
   return {
     /** An address without credentials. */
     uri,
     hosts,
     ports,
-    /** The address of the first member, which becomes primary. */
-    port: ports[0] ?? 0,
     caFile: files['ca.pem'],
     close,
     [Symbol.asyncDispose]: close,
   };
 }
 
-async function onServer(
-  port: number,
+const directly = (host = '') =>
+  `mongodb://${host}/?directConnection=true&serverSelectionTimeoutMS=5000`;
+
+function connect(
+  uri: string,
   tlsCAFile: string,
-  work: (client: MongoClient) => Promise<void>,
   auth?: { username: string; password: string },
-): Promise<void> {
-  for (const end = Date.now() + READY_MS; ; await sleep(100)) {
-    const client = new MongoClient(`mongodb://127.0.0.1:${port}/?directConnection=true`, {
-      tls: true,
-      tlsCAFile,
-      serverSelectionTimeoutMS: 1_000,
-      ...(auth === undefined ? {} : { auth }),
-    });
-    try {
-      await work(client);
-      return;
-    } catch (error) {
-      if (Date.now() > end) throw error;
-    } finally {
-      await client.close();
-    }
-  }
+): MongoClient {
+  return new MongoClient(uri, {
+    tls: true,
+    tlsCAFile,
+    ...(auth && { auth }),
+  });
 }

@@ -10,7 +10,7 @@ import { type Document, MongoClient } from 'mongodb';
 import { CLUSTER_BUS, freePorts } from '#local/stack/program.ts';
 import { CLUSTER_SETTINGS, formCluster } from '#local/stack/redis/redis.ts';
 import { type Authority, makeAuthority, writeFiles } from '#test/certificates.ts';
-import { openRedisHome, type RedisProcess, startRedisProcess } from '#test/redis-process.ts';
+import { openRedisHome, startRedisProcess } from '#test/redis-process.ts';
 import { withAdmin } from '#test/topics.ts';
 import { startSecureBroker } from './kafka.ts';
 import * as mongod from './mongodb.ts';
@@ -290,21 +290,4 @@ async function writeRedisUsers(folder: string): Promise<string> {
   const file = join(folder, 'redis.acl');
   await writeFile(file, `${lines}\nuser ${ADMINISTRATOR.username} on >${PASSWORD} ~* &* +@all\n`);
   return file;
-}
-
-/**
- * Starts a Redis with the users of redis.acl.
- * @param env the environment with `redis-server` in its PATH.
- */
-export async function startRedisWithUsers(
-  folder: string,
-  cleanup: AsyncDisposableStack,
-  env?: NodeJS.ProcessEnv,
-): Promise<RedisProcess> {
-  const home = await openRedisHome(env);
-  cleanup.defer(() => home.close());
-  const settings = ['--aclfile', await writeRedisUsers(folder)];
-  const redis = await startRedisProcess(settings, { home, client: ADMINISTRATOR });
-  cleanup.defer(() => redis.close());
-  return redis;
 }

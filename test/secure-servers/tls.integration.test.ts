@@ -14,7 +14,8 @@ import { createReaderClient, createWriterClient } from '#shared/mongodb.ts';
 import { createRedis } from '#shared/redis.ts';
 import { type Authority, makeAuthority, writeFiles } from '#test/certificates.ts';
 import { useFolder } from '#test/folder.ts';
-import { useMade } from '#test/hooks.ts';
+import { useInstallation, useMade } from '#test/hooks.ts';
+import { expectRefused, runCommand, runJson } from '../services/admin/run-command.ts';
 import * as kafka from './kafka.ts';
 import * as mongodb from './mongodb.ts';
 import * as redis from './redis.ts';
@@ -139,6 +140,7 @@ function answerWithToken(request: IncomingMessage, response: ServerResponse): vo
 }
 
 describe('MongoDB with TLS', () => {
+  const installation = useInstallation();
   const mongod = useMade(() => mongodb.startSecureMongod(authority, 'O=client,CN=client'));
 
   /** The user of both clients with these settings, or the reason of the refusal. */
@@ -182,6 +184,21 @@ describe('MongoDB with TLS', () => {
     ['an authority of others', () => ({ MONGODB_TLS_CA_FILE: files.otherCa }), /certificate/],
   ])('is used, or says why not, with %s', async (_what, env, answer) => {
     expect(await meet(env())).toMatch(answer);
+  });
+
+  it('has the replica set of a single server made by prepare, and that of several by their operator', async () => {
+    await using one = await mongodb.startUninitiatedMongods(authority, 1, {
+      authentication: false,
+    });
+    const { env } = installation;
+    const settings = { ...env, MONGODB_URI: one.uri, MONGODB_TLS_CA_FILE: files.ca };
+    expect(await runJson(settings, 'prepare')).toMatchObject({ replica_set: true });
+    expect(await runJson(settings, 'prepare')).toMatchObject({ replica_set: false });
+    const several = one.uri.replace('/?', ',127.0.0.1:1/?').replace(/rs\d/, 'other');
+    await expectRefused(
+      runCommand({ ...settings, MONGODB_URI: several }, 'prepare'),
+      /^store-data: MongoDB cannot be reached at .*127\.0\.0\.1:1.*rs\.initiate/,
+    );
   });
 });
 
@@ -237,11 +254,6 @@ describe('Redis with TLS', () => {
       'an authority of others',
       () => ({ REDIS_TLS_CA_FILE: files.otherCa }),
       /certificate.*Correct REDIS_TLS_CA_FILE/,
-    ],
-    [
-      'an expired certificate of the server',
-      () => ({ REDIS_URL: server.expiredUrl }),
-      /certificate has expired.*Correct REDIS_TLS_CA_FILE/,
     ],
     [
       'no certificate',

@@ -31,8 +31,8 @@ export function signed(key: KeyObject, header: object | string, claims: object |
 }
 
 /** The first key of a JWK set, with which the service signs. */
-export function signingKey(jwkSet: string): { jwk: JsonWebKey; key: KeyObject } {
+export function signingKey(jwkSet: string): KeyObject {
   const [jwk] = (JSON.parse(jwkSet) as { keys: JsonWebKey[] }).keys;
   if (jwk === undefined) throw new Error('no key');
-  return { jwk, key: createPrivateKey({ key: jwk, format: 'jwk' }) };
+  return createPrivateKey({ key: jwk, format: 'jwk' });
 }

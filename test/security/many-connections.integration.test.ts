@@ -1,5 +1,5 @@
 /** Many simultaneous connections do not affect other clients. */
-import { readFile } from 'node:fs/promises';
+import { execFileSync } from 'node:child_process';
 import type { Socket } from 'node:net';
 import { describe, expect, it } from 'vitest';
 import { useMade } from '#test/hooks.ts';
@@ -13,21 +13,9 @@ const OTHER_FILES = 500;
 
 const target = useMade(startAttackedService);
 
-/** The maximum number of open files on this machine. */
-function openFilesLimit(): number {
-  const { userLimits } = process.report.getReport() as unknown as {
-    userLimits: { open_files: { soft: unknown } };
-  };
-  const { soft } = userLimits.open_files;
-  return typeof soft === 'number' ? soft : Number.POSITIVE_INFINITY;
-}
-
-/** The memory of the attacked process; only on Linux. */
-async function residentMegabytes(): Promise<number> {
-  if (process.platform !== 'linux') return 0;
-  const status = await readFile(`/proc/${target.attacked.process.pid}/status`, 'utf8');
-  return Number(/VmRSS:\s+(\d+)/.exec(status)?.[1]) / 1_024;
-}
+/** The maximum number of open files on this machine, which may be `unlimited`. */
+const openFilesLimit = () =>
+  Number(execFileSync('sh', ['-c', 'ulimit -n'], { encoding: 'utf8' })) || Number.POSITIVE_INFINITY;
 
 describe('very many connections', () => {
   it('that stay open after an answer do not affect other clients', async () => {
@@ -55,7 +43,6 @@ describe('very many connections', () => {
     await target.expectNormalService(50);
     // Idle connections stay open for 72 s, which a busy machine may need for this test.
     expect(ended).toBeLessThan(count / 10);
-    expect(await residentMegabytes()).toBeLessThan(1_000);
     for (const socket of held) socket.destroy();
     await target.expectNormalService(10);
   });

@@ -1,5 +1,5 @@
 /** Forged, changed, borrowed or absurd tokens get 401 in the same words, without side effects. */
-import { createHmac, createPublicKey, generateKeyPairSync } from 'node:crypto';
+import { createHmac, createPublicKey, generateKeyPairSync, type KeyObject } from 'node:crypto';
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -19,7 +19,7 @@ let token: string;
 let head: string;
 let body: string;
 let signature: string;
-let own: ReturnType<typeof signingKey>;
+let own: KeyObject;
 let header: Record<string, unknown>;
 let claims: Record<string, unknown>;
 
@@ -50,7 +50,7 @@ async function expectRefused(bad: string): Promise<void> {
  * issue are valid.
  */
 const ours = (changes: object, inHeader: object = {}) =>
-  signed(own.key, { ...header, ...inHeader }, { ...claims, ...changes });
+  signed(own, { ...header, ...inHeader }, { ...claims, ...changes });
 
 const stranger = generateKeyPairSync('ec', { namedCurve: 'P-256' });
 const BASE64URL = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_';
@@ -71,7 +71,7 @@ describe('a token is refused', () => {
     [
       'with an HMAC keyed with the public key',
       () => {
-        const pem = createPublicKey(own.key).export({ type: 'spki', format: 'pem' });
+        const pem = createPublicKey(own).export({ type: 'spki', format: 'pem' });
         const text = `${part({ ...header, alg: 'HS256' })}.${body}`;
         return [`${text}.${createHmac('sha256', pem).update(text).digest('base64url')}`];
       },
@@ -115,8 +115,8 @@ describe('a token is refused', () => {
       'if its header or its claims are not an object',
       () =>
         [...words('null [] 7 "x" { {} {"exp":9999999999} {}{}'), ''].flatMap((text) => [
-          signed(own.key, header, text),
-          signed(own.key, text, claims),
+          signed(own, header, text),
+          signed(own, text, claims),
         ]),
     ],
     [

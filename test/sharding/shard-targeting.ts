@@ -78,14 +78,8 @@ export function judge({ app, database, command, transaction }: Sent): Problem[] 
     const isSnapshot = command['readConcern']?.level === 'snapshot';
     if (transaction !== null || isSnapshot) report('is forbidden in a snapshot', command['query']);
   } else if (name === 'aggregate' && transaction === null) {
-    const pipeline = command['pipeline'] as Document[];
-    for (const { collection: of, filter } of partsOf(collection, pipeline))
+    for (const { collection: of, filter } of partsOf(collection, command['pipeline'], report))
       check(filter, false, of);
-    const stages = stagesIn(pipeline);
-    for (const stage of ['$out', '$merge', '$graphLookup']) {
-      if (stages.includes(stage)) report(`${stage} is not known to be allowed`);
-    }
-    if (unitesInLookup(pipeline)) report('$unionWith is forbidden inside $lookup');
   } else if (name === 'createIndexes') {
     for (const { key, unique } of command['indexes'] as Document[])
       if (unique === true) report('is unique', key);
@@ -95,46 +89,43 @@ export function judge({ app, database, command, transaction }: Sent): Problem[] 
   return problems;
 }
 
-/** The collections that a pipeline reads; its leading `$match` stages are the filter. */
-function partsOf(collection: string, pipeline: Document[], joined: Document = {}): Part[] {
+/**
+ * The collections that a pipeline reads; its leading `$match` stages are the filter.
+ * @param forbid called for each stage that is not allowed.
+ * @param joined the filter of the `$lookup` that the pipeline is in.
+ */
+function partsOf(
+  collection: string,
+  pipeline: Document[],
+  forbid: (what: string) => void,
+  joined?: Document,
+): Part[] {
   const other = pipeline.findIndex((stage) => !('$match' in stage));
   const leading = pipeline
     .slice(0, other === -1 ? pipeline.length : other)
     .map(({ $match }) => $match);
-  const filter = leading.length === 0 ? joined : { $and: [joined, ...leading] };
-  const parts: Part[] = [{ collection, filter }];
-  for (const { $unionWith: union, $lookup: lookup } of pipeline) {
-    if (union !== undefined) parts.push(...partsOf(union.coll, union.pipeline));
+  const parts: Part[] = [{ collection, filter: { $and: [joined ?? {}, ...leading] } }];
+  for (const stage of pipeline) {
+    const { $unionWith: union, $lookup: lookup } = stage;
+    for (const name of ['$out', '$merge', '$graphLookup'])
+      if (name in stage) forbid(`${name} is not known to be allowed`);
+    if (union !== undefined) {
+      if (joined !== undefined) forbid('$unionWith is forbidden inside $lookup');
+      parts.push(...partsOf(union.coll, union.pipeline, forbid, joined && {}));
+    }
     if (lookup !== undefined) {
       const { from, foreignField, pipeline: inner = [] } = lookup;
       parts.push(
         ...partsOf(
           from,
           inner,
+          forbid,
           foreignField === undefined ? {} : { [foreignField]: OF_EACH_DOCUMENT },
         ),
       );
     }
   }
   return parts;
-}
-
-/** The names of all stages, including inner pipelines. */
-function stagesIn(pipeline: Document[]): string[] {
-  return pipeline.flatMap((stage) => [
-    ...Object.keys(stage),
-    ...Object.values(stage).flatMap((body: Document) =>
-      Array.isArray(body?.['pipeline']) ? stagesIn(body['pipeline']) : [],
-    ),
-  ]);
-}
-
-function unitesInLookup(pipeline: Document[]): boolean {
-  return pipeline.some(
-    ({ $lookup: lookup, $unionWith: union }) =>
-      stagesIn(lookup?.pipeline ?? []).includes('$unionWith') ||
-      unitesInLookup(union?.pipeline ?? []),
-  );
 }
 
 /** The values that a filter allows for a field; `null` if a router cannot tell. */

@@ -1,11 +1,18 @@
-import { afterEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { hashSecret } from '#shared/access/secrets.ts';
+import { accessTopic } from '#shared/events/topics.ts';
 import { useQueryService } from '#test/hooks.ts';
 import { keyEvent } from '#test/events.ts';
 import { eventually } from '#test/eventually.ts';
+import { readLog } from '#test/read-log.ts';
 import { expectRefused, runCommand, runJson } from './run-command.ts';
 
-const service = useQueryService({ partitions: 1 });
+const service = useQueryService({ environments: 2, partitions: 1 });
+let environment: string;
+let other: string;
+beforeAll(() => {
+  [environment = '', other = ''] = service.installation.config.environments;
+});
 afterEach(() => service.startProjector());
 
 const run = (words: string, over: Record<string, string> = {}) =>
@@ -26,7 +33,9 @@ async function applyLog(): Promise<void> {
 
 describe('keys', () => {
   it('are active when "create" ends, which prints their secret once', async () => {
-    const { code, stdout, stderr } = await run('keys create --store s1 --scopes order,crm');
+    const { code, stdout, stderr } = await run(
+      `keys create --store s1 -e ${environment} --scopes order,crm`,
+    );
     expect(code).toBe(0);
     expect(stderr).toContain('note: no record of a store s1 has arrived');
     const [, clientId = '', secret = ''] =
@@ -34,7 +43,7 @@ describe('keys', () => {
       [];
     expect(await storedKey(clientId)).toMatchObject({
       store_id: 's1',
-      environment: service.installation.environment,
+      environment,
       scopes: ['crm', 'order'],
       status: 'active',
       secret_hashes: [hashSecret(secret)],
@@ -48,9 +57,9 @@ describe('keys', () => {
   });
 
   it('can be imported, and are unique', async () => {
-    const { env, environment } = service.installation;
+    const { env } = service.installation;
     const secret = 'pos secret: ç "quoted" 0123456789';
-    const words = 'keys create -s s1 --scopes menu --secret-file - --client-id';
+    const words = `keys create -s s1 -e ${environment} --scopes menu --secret-file - --client-id`;
     const args = [...words.split(' '), 'pos 17'];
     expect(await runJson(env, args, `${secret}\n`)).not.toHaveProperty('client_secret');
     await expectRefused(
@@ -111,7 +120,7 @@ describe('while no projector runs', () => {
     await service.installation.publishAccess([keyEvent('given', sequence, { scopes: ['menu'] })]);
     for (const words of [
       'keys scopes given --set order,menu,crm',
-      'keys create -s s1 --scopes menu',
+      `keys create -s s1 -e ${environment} --scopes menu`,
     ]) {
       await expectRefused(run(`${words} --wait 0`), 'were not applied after 0 s');
     }
@@ -126,7 +135,7 @@ describe('while no projector runs', () => {
   });
 
   it('a revocation does not wait for the transaction of a killed projector', async () => {
-    const { databases, environment, mongodb } = service.installation;
+    const { databases, mongodb } = service.installation;
     await newKey('locked', 'crm');
     await service.stopProjector();
     const session = mongodb.startSession();
@@ -170,4 +179,56 @@ it('a key at the highest sequence can lose scopes, be deactivated and revoked, b
   expect(await service.installation.databases.control.collection('dead_letters').findOne()).toBe(
     null,
   );
+});
+
+describe('changes of access that the log lacks, since Kafka was away,', () => {
+  /** The ids of the keys and stores whose last change the log lacks. */
+  async function marked(): Promise<string[]> {
+    const pending = { event_pending: true } as const;
+    const keys = await service.control.keys.find(pending).toArray();
+    const stores = await service.control.stores.find(pending).toArray();
+    return [...keys, ...stores].map(({ _id }) => _id);
+  }
+
+  let changes = 0;
+
+  /** Revokes a key and sets a quota while Kafka cannot be reached. @returns the key. */
+  async function leaveMarks(): Promise<string> {
+    changes += 1;
+    const key = `marked${changes}`;
+    await newKey(key, 'order');
+    const quota = `quota set --store s1 --environment ${environment} --requests ${changes}`;
+    for (const words of [`keys revoke ${key}`, quota]) {
+      await expectRefused(
+        run(words, { KAFKA_BROKERS: '127.0.0.1:1' }),
+        /is in MongoDB and stays, but: Kafka cannot be reached .*until the next change of access/,
+      );
+    }
+    expect(await grantOf(key)).toEqual(['revoked order']);
+    expect(await marked()).toEqual([key, `${environment}/s1`]);
+    return key;
+  }
+
+  it('are published by "access republish", which removes their marks', async () => {
+    const key = await leaveMarks();
+    expect((await run(`access republish --environment ${environment}`)).code).toBe(0);
+    expect(await marked()).toEqual([]);
+    const log = await readLog(service.installation, accessTopic(environment));
+    const events = log.map(({ value }) => String(value));
+    expect(events.findLast((event) => event.includes(key))).toContain('"status":"revoked"');
+  });
+
+  it('are published by a change of access in another environment', async () => {
+    await leaveMarks();
+    expect((await run(`stores block s9 --environment ${other}`)).code).toBe(0);
+    expect(await marked()).toEqual([]);
+  });
+
+  it('stay marked until a command that knows their environment', async () => {
+    await leaveMarks();
+    expect((await run('access republish', { ENVIRONMENTS: other })).code).toBe(0);
+    expect(await marked()).toHaveLength(2);
+    await run('access republish');
+    expect(await marked()).toEqual([]);
+  });
 });

@@ -217,28 +217,10 @@ describe('stores erase', () => {
     { timeout: 240_000 },
     async () => {
       const { installation } = service;
-      let published = 0;
-      /** @returns the id of the last one. */
-      const publish = async (count: number) => {
-        published += count;
-        const last = published;
-        await installation.publish(
-          times(count, (index) => orderEvent(`b${last - index}`, { storeId: 'busy' })),
-        );
-        return `busy/b${last}`;
-      };
-      await publish(1_500);
+      const publish = (...ids: string[]) =>
+        installation.publish(ids.map((id) => orderEvent(id, { storeId: 'busy' })));
+      await publish(...times(1_500, String));
       await caughtUp(installation);
-      const over = new AbortController();
-      // Otherwise it would continue during a retry of the test.
-      onTestFinished(() => over.abort());
-      const publishing = (async () => {
-        while (!over.signal.aborted) {
-          await publish(5);
-          // Generations apply the events during the erasure: faster ones would pile up.
-          await setTimeout(25);
-        }
-      })();
       const orders = async () =>
         idsIn(await readModels(installation), 'orders', { store_id: 'busy' });
       const args = `stores erase busy --yes -e ${environment}`;
@@ -247,9 +229,19 @@ describe('stores erase', () => {
       command.process.kill('SIGKILL');
       expect((await command.result).code).toBeNull();
       // Events of the store are not applied meanwhile.
-      const meanwhile = await publish(10);
+      await publish('meanwhile');
       await caughtUp(installation);
-      expect(await orders()).not.toContain(meanwhile);
+      expect(await orders()).not.toContain('busy/meanwhile');
+      const over = new AbortController();
+      // Otherwise it would continue during a retry of the test.
+      onTestFinished(() => over.abort());
+      const publishing = (async () => {
+        for (let count = 0; !over.signal.aborted; count += 1) {
+          await publish(`later${count}`);
+          // Generations apply the events during the erasure: faster ones would pile up.
+          await setTimeout(25);
+        }
+      })();
       await erase('busy');
       await eventually('it begins again', async () => (await orders()).length > 0);
       over.abort();

@@ -1,7 +1,8 @@
 /** A store's erasure covers messages of the log that was erased (rule R14.8). */
 import { expect, it } from 'vitest';
 import { changesTopic } from '#shared/events/topics.ts';
-import { orderMessage } from '#test/events.ts';
+import { anOrder } from '#test/changes.ts';
+import { orderEvent } from '#test/events.ts';
 import { generationDb } from '#test/generations.ts';
 import { useQueryService } from '#test/hooks.ts';
 import { caughtUp, idsIn } from '#test/read-models.ts';
@@ -10,16 +11,9 @@ import { runCommand, runJson } from './run-command.ts';
 
 const service = useQueryService({ partitions: 1 });
 
-const publish = (...orders: [id: string, storeId: string][]) =>
-  service.installation.send(
-    changesTopic(service.installation.environment),
-    orders.map(([id, storeId]) => orderMessage(id, { storeId })),
-  );
-
 it('an erased store stays erased in the first generation after MongoDB lost the read models', async () => {
   const { installation } = service;
-  await publish(['old', 'gone'], ['other', 'neighbour']);
-  await caughtUp(installation);
+  await service.apply([anOrder('old', {}, 'gone'), anOrder('other', {}, 'neighbour')]);
   await runJson(installation.env, 'stores erase gone --yes');
   await service.stopProjector();
   const first = generationDb(installation, 1);
@@ -35,7 +29,8 @@ it('an erased store is applied from a log that replaced the erased one, and the 
   await service.stopProjector();
   await makeTopicAnew(installation.kafka, changesTopic(installation.environment));
   // At the covered offsets of the former log.
-  await publish(['new', 'gone'], ['newer', 'gone'], ['newest', 'gone']);
+  const later = ['new', 'newer', 'newest'];
+  await installation.publish(later.map((id) => orderEvent(id, { storeId: 'gone' })));
   await service.startProjector();
   expect(await runCommand(installation.env, 'rebuild --accept all')).toMatchObject({
     code: 0,

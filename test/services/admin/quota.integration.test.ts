@@ -1,19 +1,14 @@
-import { beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { useMade, useQueryService } from '#test/hooks.ts';
 import { startApp } from '#test/query-service.ts';
 import { expectRefused, runCommand, runJson } from './run-command.ts';
 
-const service = useQueryService({ environments: 2 });
+const service = useQueryService();
 const others = [1, 2].map(() => useMade(() => startApp(service.installation.config)));
-let environment: string;
-let elsewhere: string;
-beforeAll(() => {
-  [environment = '', elsewhere = ''] = service.installation.config.environments;
-});
 
 const run = (words: string, over: Record<string, string> = {}) =>
-  runCommand({ ...service.installation.env, ...over }, `${words} -e ${environment}`);
-const change = (words: string) => runJson(service.installation.env, `${words} -e ${environment}`);
+  runCommand({ ...service.installation.env, ...over }, words);
+const change = (words: string) => runJson(service.installation.env, words);
 const stored = (store_id: string) => service.control.stores.findOne({ store_id });
 const inRedis = (store: string) =>
   service.installation.redis.zrange(service.inRedis(store).storeAccess, 0, '-1');
@@ -72,14 +67,6 @@ describe('quota set', () => {
     expect(await inRedis('both')).toEqual(['active 9']);
   });
 
-  it('does not affect other stores and environments', async () => {
-    const key = { clientId: 'elsewhere', storeId: 'alone', environment: elsewhere };
-    const tokens = [await service.tokenFor('other'), await service.tokenOf(key)];
-    await change('quota set -s alone --requests 1');
-    for (const token of tokens)
-      expect(await policies(token)).toEqual(new Set(['"store";q=1000000;w=60']));
-  });
-
   it('writes nothing if Redis is unreachable', async () => {
     const away = { REDIS_URL: 'redis://127.0.0.1:1' };
     const setting = run('quota set -s away --requests 1', away);
@@ -93,7 +80,7 @@ describe('quota set', () => {
     await service.control.stores.updateOne({ store_id: 'last' }, { $set: { quota_sequence } });
     await expectRefused(
       run('quota set -s last --requests 6'),
-      `the quota of store last in ${environment} has the last possible sequence: it stays as it is`,
+      'has the last possible sequence: it stays as it is',
     );
     expect((await stored('last'))?.quota).toEqual({ requests: 5 });
   });

