@@ -6,7 +6,7 @@ import {
   INDEXES,
   STAMPS,
 } from '#shared/read-models/collections.ts';
-import { ofStore, SHARDING } from '#shared/read-models/sharding.ts';
+import { ofStore } from '#shared/read-models/sharding.ts';
 
 /** Ids that are adjacent to `s1` in the sort order in every possible way. */
 const OTHERS = ['s1-', 's1-a', 's10', 's1_', 's1a', 's', 'S1', 's11', 's1--'];
@@ -26,19 +26,11 @@ function finds(filter: object, document: { _id: string; store_id?: string }): bo
   );
 }
 
-describe('the shard keys', () => {
-  it('exist for every collection of a generation', () => {
-    expect(Object.keys(SHARDING).toSorted()).toEqual(
-      [...Object.keys(INDEXES), 'generation'].toSorted(),
-    );
-  });
-
-  it('need no unique index except that of ids', () => {
-    const unique = Object.values(INDEXES)
-      .flat()
-      .filter((index) => 'unique' in index);
-    expect(unique).toEqual([]);
-  });
+it('the shard keys need no unique index except that of ids', () => {
+  const unique = Object.values(INDEXES)
+    .flat()
+    .filter((index) => 'unique' in index);
+  expect(unique).toEqual([]);
 });
 
 describe('the filter of a store’s documents', () => {
