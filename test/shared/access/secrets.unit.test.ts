@@ -27,16 +27,14 @@ describe('a generated id or secret', () => {
   });
 });
 
-describe('secretMatches', () => {
-  const [a, b] = [hashSecret('a'), hashSecret('b')];
+const [a, b] = [hashSecret('a'), hashSecret('b')];
 
-  it.each([
-    ['a', [b, a], true],
-    ['x', [a, b], false],
-    ['a', [], false],
-    ['', [a], false],
-    [a, [a], false],
-  ])('%j against %j', (secret, hashes, expected) => {
-    expect(secretMatches(secret, hashes)).toBe(expected);
-  });
+it.each([
+  ['a', [b, a], true],
+  ['x', [a, b], false],
+  ['a', [], false],
+  ['', [a], false],
+  [a, [a], false],
+])('the secret %j matches one of the hashes %j: %j', (secret, hashes, expected) => {
+  expect(secretMatches(secret, hashes)).toBe(expected);
 });

@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import {
   CHECKPOINTS,
   type CollectionName,
@@ -33,19 +33,20 @@ it('the shard keys need no unique index except that of ids', () => {
   expect(unique).toEqual([]);
 });
 
-describe('the filter of a store’s documents', () => {
-  const names: CollectionName[] = (Object.keys(INDEXES) as CollectionName[]).filter(
-    (name) => name !== CHECKPOINTS && name !== DEAD_LETTERS,
-  );
-  const documentOf = (name: CollectionName, store: string) => {
-    if (name === STAMPS) return { _id: store };
-    if (name === 'rank_nodes') return { _id: `customer_created/${store}/0/abc` };
-    return { _id: `${store}/x`, store_id: store };
-  };
+const names: CollectionName[] = (Object.keys(INDEXES) as CollectionName[]).filter(
+  (name) => name !== CHECKPOINTS && name !== DEAD_LETTERS,
+);
+const documentOf = (name: CollectionName, store: string) => {
+  if (name === STAMPS) return { _id: store };
+  if (name === 'rank_nodes') return { _id: `customer_created/${store}/0/abc` };
+  return { _id: `${store}/x`, store_id: store };
+};
 
-  it.each(names)('finds those in %s, and none of another store', (name) => {
+it.each(names)(
+  'the filter of a store’s documents finds those in %s, and none of another store',
+  (name) => {
     const filter = ofStore(name, 's1');
     expect(finds(filter, documentOf(name, 's1')), name).toBe(true);
     expect(OTHERS.filter((store) => finds(filter, documentOf(name, store)))).toEqual([]);
-  });
-});
+  },
+);

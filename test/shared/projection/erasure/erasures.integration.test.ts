@@ -11,6 +11,7 @@ import { aCustomer, anOrder, gone, MINIMAL } from '#test/changes.ts';
 import { times } from '#test/times.ts';
 import { useQueryService } from '#test/hooks.ts';
 import { eventually } from '#test/eventually.ts';
+import type { Changes } from '#test/follower.ts';
 import { type Installation } from '#test/installation.ts';
 import { startSilentProjector } from '#test/projectors.ts';
 import type { TestChange } from '#test/events.ts';
@@ -80,11 +81,7 @@ describe('a deleted customer with many orders', () => {
     const told = new Map<string, string>();
     for (let from = after; ;) {
       const page = await get(`/api/order/changes?page_size=1000${from}`);
-      const { results, next, more } = page.json as {
-        results: { id: string }[];
-        next: string;
-        more: boolean;
-      };
+      const { results, next, more } = page.json as Changes;
       for (const change of results) told.set(change.id, JSON.stringify(change));
       from = `&after=${next}`;
       if (!more) return { told, from };
