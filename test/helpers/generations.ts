@@ -4,12 +4,8 @@ import { findGenerations } from '#shared/read-models/generation.ts';
 import { type Installation } from './installation.ts';
 import { appliedIn } from './read-models.ts';
 
-export function generationDb(
-  { databases, environment }: Installation,
-  number: number,
-  of = environment,
-): Db {
-  return databases.generation(of, number);
+export function generationDb({ databases, environment }: Installation, number: number): Db {
+  return databases.generation(environment, number);
 }
 
 /** The numbers and states of an environment's generations. */
@@ -22,10 +18,7 @@ export async function statesOf(
 }
 
 /** Waits until a generation has applied the log to its end. */
-export function generationCaughtUp(
-  installation: Installation,
-  number: number,
-  of = installation.environment,
-): Promise<void> {
-  return appliedIn(() => Promise.resolve(generationDb(installation, number, of)), installation, of);
+export function generationCaughtUp(installation: Installation, number: number): Promise<void> {
+  const db = generationDb(installation, number);
+  return appliedIn(async () => db, installation, installation.environment);
 }

@@ -90,6 +90,8 @@ const DEFAULTS: Fields = {
   order_types: [],
   position: 0,
   service_fee: '0.00',
+  // Of a store; all other kinds always have one.
+  status: 'active',
 };
 
 /** Parameters that do not compare the field of their name. */
@@ -225,7 +227,6 @@ export class Model {
           .length,
       option_groups: () => this.#optionGroupsOf(storeId, state, () => true),
       options: () => optionsOf(state, () => true),
-      ...(kind === 'store' && { status: () => state['status'] ?? 'active' }),
     };
     const valueOf = (name: string) =>
       made[name] !== undefined

@@ -32,6 +32,14 @@ export interface QueryService extends RunningApp {
   tokenOf: (key: TestKey) => Promise<string>;
   /** A token with all scopes for a store: the same at each call. */
   tokenFor: (storeId: string) => Promise<string>;
+  /** Gets a path with that token, by default of the store `s1`. */
+  get: (
+    path: string,
+    storeId?: string,
+    headers?: Record<string, string>,
+  ) => ReturnType<ApiClient['get']>;
+  /** The same of a list. */
+  list: (path: string, storeId?: string) => ReturnType<ApiClient['list']>;
   /** The collections of keys, stores and sessions. */
   control: ReturnType<typeof controlCollections>;
   /** The Redis keys of a store in the first environment. */
@@ -130,6 +138,9 @@ export async function startQueryService(
     setKey,
     tokenOf,
     tokenFor,
+    get: async (path, storeId = 's1', headers = {}) =>
+      running.api.get(path, await tokenFor(storeId), headers),
+    list: async (path, storeId = 's1') => running.api.list(path, await tokenFor(storeId)),
     control,
     inRedis: (storeId) => redisKeys(config.namePrefix, environment, storeId),
     apply,

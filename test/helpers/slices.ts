@@ -5,6 +5,7 @@ import { isUnavailable } from '#shared/errors.ts';
 import { type AppliedSlice, applyChanges } from '#shared/projection/pipeline/apply.ts';
 import { Epochs } from '#shared/projection/slice/epochs.ts';
 import { runInTransaction, type Slice } from '#shared/projection/slice/checkpoint.ts';
+import { type Difference, repairStore, verifyStore } from '#shared/projection/verify/store.ts';
 import { changeEvent, kafkaMessage, type TestChange } from './events.ts';
 
 let sequence = 0;
@@ -20,6 +21,14 @@ export function sliceOf(changes: readonly TestChange[]): Slice {
 
 /** For installations without erased stores. */
 export const findErased: FindErased = async () => ({ skips: () => false, times: new Map() });
+
+/** What `verify` finds wrong in the store `s1`. */
+export function differencesIn(db: Db): Promise<Difference[]> {
+  return db.client.withSession((session) => verifyStore(db, session, 's1'));
+}
+
+/** Repairs the store `s1`. */
+export const repair = (db: Db) => repairStore(db, 's1', findErased);
 
 type Options = Omit<Parameters<typeof applyChanges>[3], 'epochs' | 'findErased'> & {
   epochs?: Epochs;

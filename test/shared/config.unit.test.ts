@@ -20,28 +20,6 @@ function mistakes(env: Record<string, string>): string[] {
 }
 
 describe('readConfig', () => {
-  it('has safe defaults for everything but the servers', () => {
-    expect(readConfig(servers)).toMatchObject({
-      environments: ['production', 'sandbox'],
-      namePrefix: 'store_data',
-      kafka: { brokers: ['k1:9092', 'k2:9092'], sessionTimeoutMs: 6_000 },
-      query: {
-        host: '127.0.0.1',
-        port: 8_080,
-        quota: { requests: 600, windowSeconds: 60 },
-        authFailures: {
-          windowSeconds: 60,
-          perClientAndAddress: 20,
-          perAddress: 200,
-          perClient: 200,
-        },
-        trustedProxies: [],
-      },
-      tokens: { lifetimeSeconds: 900, signingKeys: null, signingKeysFile: null },
-      projector: { sliceEvents: 1_500 },
-    });
-  });
-
   it('counts an empty variable as not set', () => {
     expect(readConfig({ ...servers, QUERY_PORT: '', SIGNING_KEYS: '' }).query.port).toBe(8_080);
   });

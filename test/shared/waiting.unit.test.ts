@@ -3,25 +3,23 @@ import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { times } from '#test/times.ts';
 import { Semaphore, withTimeLimit } from '#shared/waiting.ts';
 
-describe('a semaphore', () => {
-  it('admits a maximum, and then waiters in order', async () => {
-    const semaphore = new Semaphore(2);
-    const entered: number[] = [];
-    const leaving = times(4, async (index) => {
-      const leave = await semaphore.acquire();
-      entered.push(index);
-      return leave;
-    });
-    const leave = async (index: number) => (await leaving[index])?.();
-    await setImmediate();
-    expect(entered).toEqual([0, 1]);
-    await leave(1);
-    await setImmediate();
-    expect(entered).toEqual([0, 1, 2]);
-    for (const index of [0, 2, 3]) await leave(index);
-    await semaphore.acquire();
-    await semaphore.acquire();
+it('a semaphore admits a maximum, and then waiters in order', async () => {
+  const semaphore = new Semaphore(2);
+  const entered: number[] = [];
+  const leaving = times(4, async (index) => {
+    const leave = await semaphore.acquire();
+    entered.push(index);
+    return leave;
   });
+  const leave = async (index: number) => (await leaving[index])?.();
+  await setImmediate();
+  expect(entered).toEqual([0, 1]);
+  await leave(1);
+  await setImmediate();
+  expect(entered).toEqual([0, 1, 2]);
+  for (const index of [0, 2, 3]) await leave(index);
+  await semaphore.acquire();
+  await semaphore.acquire();
 });
 
 describe('a time limit', () => {

@@ -2,8 +2,6 @@
 import { actionsOf, type History, runHistory } from './world.ts';
 
 export interface Simulated {
-  histories: number;
-  steps: number;
   /** The trace of a history that broke a promise; `null` if none did. */
   broken: readonly string[] | null;
   summary: string;
@@ -32,10 +30,10 @@ export async function simulate(
       ? await shrink(history)
       : { actions: actionsOf(seed), shortest: history };
     const summary = `seed ${seed}, the first ${actions} actions: ${shortest.violation?.message ?? ''}`;
-    return { histories, steps, broken: shortest.trace, summary };
+    return { broken: shortest.trace, summary };
   }
   const summary = `${histories} histories from seed ${first} on, ${steps} steps: every promise was kept`;
-  return { histories, steps, broken: null, summary };
+  return { broken: null, summary };
 }
 
 /** Finds the fewest actions of the same seed that break a promise. */

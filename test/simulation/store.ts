@@ -2,7 +2,7 @@
  * A MongoDB in memory with exactly the guarantees of a replica set that the projector uses.
  * Transactions read one snapshot. A write to a document that another transaction holds, or that
  * changed since the snapshot, is a conflict. A killed client's transaction keeps its locks until
- * its session is killed or a minute has passed. An answer may be lost, with the work done or not.
+ * its session is killed. An answer may be lost, with the work done or not.
  * `test/simulation/promises.integration.test.ts` runs the same cases against a real server.
  */
 import { MongoNetworkError, MongoServerError } from 'mongodb';
@@ -24,7 +24,6 @@ export function docsOf(state: State, database: string, collection: string): Doc[
   return [...(state.get(`${database}/${collection}`)?.values() ?? [])].map(({ doc }) => doc);
 }
 
-const TRANSACTION_LIFETIME_MS = 60_000;
 const LOCK_WAIT_MS = 10;
 /** The maximum delay of a commit after its client gave up. */
 const MAX_LATE_MS = 3_000;
@@ -37,7 +36,6 @@ interface Transaction {
   writes: Map<string, Map<string, Doc | null>>;
   written: number;
   isOpen: boolean;
-  usedAt: number;
 }
 
 /** Probabilities of failures, and durations. */
@@ -162,7 +160,7 @@ export class Server {
     const { version, state: then } = this.#viewOf(transaction);
     for (const id of changes.keys()) {
       const holder = this.#locks.get(`${name}/${id}`);
-      if (holder !== undefined && holder !== transaction && !this.#hasExpired(holder)) {
+      if (holder !== undefined && holder !== transaction) {
         if (transaction === null) return WAIT;
         this.#fail(transaction);
       }
@@ -207,7 +205,6 @@ export class Server {
       writes: new Map(),
       written: 0,
       isOpen: true,
-      usedAt: this.#scheduler.now,
     };
     this.#open.add(transaction);
     return transaction;
@@ -230,7 +227,6 @@ export class Server {
     const now = { state: this.state, version: this.#version };
     if (transaction === null) return now;
     this.#require(transaction);
-    transaction.usedAt = this.#scheduler.now;
     if (transaction.snapshot === null) this.#endFormerOf(transaction);
     return (transaction.snapshot ??= now);
   }
@@ -243,14 +239,7 @@ export class Server {
   }
 
   #require(transaction: Transaction): void {
-    if (transaction.isOpen && !this.#hasExpired(transaction)) return;
-    throw transient('the transaction was ended', 251);
-  }
-
-  #hasExpired(transaction: Transaction): boolean {
-    if (this.#scheduler.now - transaction.usedAt < TRANSACTION_LIFETIME_MS) return false;
-    this.#end(transaction);
-    return true;
+    if (!transaction.isOpen) throw transient('the transaction was ended', 251);
   }
 
   #fail(transaction: Transaction): never {

@@ -21,7 +21,7 @@ const PATHS = [
 ];
 
 beforeAll(async () => {
-  token = await service.tokenOf({ clientId: 'full' });
+  token = await service.tokenFor('s1');
   await service.apply([
     aStore(),
     aCustomer('c1'),
@@ -29,8 +29,7 @@ beforeAll(async () => {
   ]);
 });
 
-const tagOf = async (path: string) =>
-  (await service.api.get(path, token)).headers.get('etag') ?? '';
+const tagOf = async (path: string) => (await service.get(path)).headers.get('etag') ?? '';
 
 describe('If-None-Match', () => {
   it.each(PATHS)('gives 304 without a body for %s, and other tags give 200', async (path) => {
@@ -46,7 +45,7 @@ describe('If-None-Match', () => {
       ['"a", *', 200],
       ['', 200],
     ] as const) {
-      const answer = await service.api.get(path, token, { 'if-none-match': condition });
+      const answer = await service.get(path, 's1', { 'if-none-match': condition });
       expect([condition, answer.status, answer.text === '']).toEqual([
         condition,
         status,
@@ -59,11 +58,7 @@ describe('If-None-Match', () => {
   it('is evaluated after all checks except the record’s', async () => {
     const path = '/api/order/details/?order_id=';
     const etag = await tagOf(`${path}o1`);
-    const crm = await service.api.token(
-      'full',
-      'secret',
-      'grant_type=client_credentials&scope=crm',
-    );
+    const crm = await service.tokenOf({ clientId: 'crm', scopes: ['crm'] });
     for (const [id, bearer, condition, expected] of [
       ['o1', 'x', etag, 401],
       ['o1', crm, etag, 403],

@@ -1,17 +1,18 @@
 import { describe, expect, it } from 'vitest';
-import { useInstallation, useMade } from '#test/hooks.ts';
-import { startApp, startAppWith } from '#test/query-service.ts';
+import { type Declared, declaredFor, PATHS, wordsOf } from '#test/declared-parameters.ts';
+import { openApi } from '#test/documented.ts';
+import { useQueryService } from '#test/hooks.ts';
+import { startAppWith } from '#test/query-service.ts';
 
-const installation = useInstallation();
-const running = useMade(() => startApp(installation.config));
+const service = useQueryService();
 
 /** Requests like a browser; `fetch` decompresses answers. */
-const get = (path: string, init: RequestInit = {}, { url } = running) =>
+const get = (path: string, init: RequestInit = {}, url = service.url) =>
   fetch(`${url}${path}`, { redirect: 'manual', ...init });
 const BROWSER = { headers: { accept: 'text/html,application/xhtml+xml,*/*;q=0.8' } };
 
 const paths = () =>
-  running.app.routes
+  service.app.routes
     .filter(({ method, operation }) => method === 'GET' && operation === null)
     .map(({ path }) => path)
     .filter((path) => !path.endsWith('/'));
@@ -71,23 +72,6 @@ describe('the pages', () => {
   });
 });
 
-it('the script of the reference is cached forever by its version, and always compressed', async () => {
-  const html = await (await get('/docs', BROWSER)).text();
-  const [, address = ''] = /href="(\/docs\/scalar\.js\?v=[\w-]+)"/.exec(html) ?? [];
-  for (const [path, caching] of [
-    [address, 'public, max-age=31536000, immutable'],
-    ['/docs/scalar.js?v=other', 'no-cache'],
-  ] as const) {
-    const headers = { 'accept-encoding': 'identity' };
-    const answer = await get(path, { headers });
-    expect(Object.fromEntries(answer.headers)).toMatchObject({
-      'cache-control': caching,
-      'content-encoding': 'gzip',
-    });
-    expect((await answer.text()).length).toBeGreaterThan(3_000_000);
-  }
-});
-
 it.each([
   ['/', '/docs'],
   ['/docs/', '/docs'],
@@ -98,9 +82,48 @@ it.each([
 });
 
 it('all pages are 404 if they are switched off', async () => {
-  await using off = await startAppWith(installation, { QUERY_DOCS: 'false' });
-  const root = await get('/', BROWSER, off);
+  await using off = await startAppWith(service.installation, { QUERY_DOCS: 'false' });
+  const root = await get('/', BROWSER, off.url);
   expect([root.status, root.headers.get('link')]).toEqual([404, null]);
   for (const path of paths()) expect((await off.api.call(path)).status, path).toBe(404);
   expect((await off.api.call('/openapi.json')).status).toBe(200);
+});
+
+/** A cursor is valid only for its own feed, store and environment. */
+const VALUES: Record<string, string[]> = {
+  after: ['now'],
+  rating: ['5'],
+  active: ['true', 'false'],
+};
+
+/** Values that the document allows, at least one. */
+const valuesOf = ({ name, schema, examples, example = examples?.example.value }: Declared) =>
+  VALUES[name] ?? wordsOf(schema) ?? [String(example ?? schema.minimum)];
+
+it('GET /openapi.json is public, and compressed well', async () => {
+  const headers = { 'accept-encoding': 'br' };
+  const answer = await service.api.call('/openapi.json', { headers });
+  expect([answer.status, answer.headers.get('content-encoding')]).toEqual([200, 'br']);
+  expect(Number(answer.headers.get('content-length'))).toBeLessThan(50_000);
+  expect(answer.json).toEqual(openApi);
+  expect(answer.headers.get('cache-control')).toBe('public, max-age=300');
+});
+
+it('the document has the parameters of endpoints with values that they accept', async () => {
+  for (const path of PATHS) {
+    const parameters = declaredFor(path);
+    const { text } = await service.get(`${path}?unheard=of`);
+    const taken = /allowed: (.+)"/.exec(text)?.[1]?.split(', ') ?? [];
+    expect([path, ...parameters.map(({ name }) => name)]).toEqual([path, ...taken]);
+    const needed = parameters.filter(({ required }) => required);
+    for (const parameter of parameters) {
+      for (const value of valuesOf(parameter)) {
+        const pairs = new Map(needed.map((other) => [other.name, valuesOf(other)[0] ?? '']));
+        pairs.set(parameter.name, value);
+        const target = `${path}?${new URLSearchParams([...pairs]).toString()}`;
+        const { status } = await service.get(target);
+        expect([200, 404].includes(status), target).toBe(true);
+      }
+    }
+  }
 });

@@ -10,10 +10,9 @@ import type { Answer } from '#test/api-client.ts';
 import { words } from '#test/words.ts';
 
 const service = useQueryService();
-let token: string;
 
 beforeAll(async () => {
-  token = await service.tokenFor('s1');
+  await service.tokenFor('s1');
   await service.apply([aStore(), anOrder('o1'), aCategory('k1')]);
   await service.stopProjector();
 });
@@ -26,16 +25,18 @@ const PATHS = words(
 
 it('answers 503, never an empty list, a 404 or an empty menu', async () => {
   const { databases, environment } = service.installation;
-  const ask = (path: string, headers = {}) => service.api.get(path, token, headers);
   const before = new Map<string, Answer>();
-  for (const path of PATHS) before.set(path, await ask(path));
+  for (const path of PATHS) before.set(path, await service.get(path));
   const dropping = dropDatabaseOf({ db: databases.generation(environment, 1) });
   const answers: [string, Answer][] = [];
   // Until the pointer is polled half a second later, and after that.
   for (const end = performance.now() + 1_000; performance.now() < end;) {
     const round = [...before].flatMap(([path, { headers }]) =>
       [{}, { 'if-none-match': headers.get('etag') ?? '' }].map(
-        async (condition): Promise<[string, Answer]> => [path, await ask(path, condition)],
+        async (condition): Promise<[string, Answer]> => [
+          path,
+          await service.get(path, 's1', condition),
+        ],
       ),
     );
     answers.push(...(await Promise.all(round)));

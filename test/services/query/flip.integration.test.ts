@@ -22,8 +22,7 @@ function order(number: number) {
 const service = useQueryService();
 
 it('clients that poll over a rebuild, its flip and a rollback, while events arrive, get no error, no inconsistent page, no falling count, and no 304 for another generation’s answer', async () => {
-  const { api, installation } = service;
-  const token = await service.tokenFor('s1');
+  const { get, list, installation } = service;
   const done = new AbortController();
   const untilDone = async (poll: () => Promise<unknown>) => {
     while (!done.signal.aborted) await poll();
@@ -39,7 +38,7 @@ it('clients that poll over a rebuild, its flip and a rollback, while events arri
   const pollPages = async () => {
     const page = 1 + (seen.pages % 5);
     const path = `/api/order/list?page_size=10&page=${page}`;
-    const { count, results } = await api.list(path, token);
+    const { count, results } = await list(path);
     const newest = count - 1 - (page - 1) * 10;
     const shown = Math.min(10, Math.max(0, newest + 1));
     expect(results.map(({ id }) => id)).toEqual(times(shown, (index) => `o${newest - index}`));
@@ -50,7 +49,7 @@ it('clients that poll over a rebuild, its flip and a rollback, while events arri
   };
   const pollIfChanged = async () => {
     // A kind without events: its tag stays within a generation.
-    const { status, json, headers } = await api.get('/api/coupon/list', token, {
+    const { status, json, headers } = await get('/api/coupon/list', 's1', {
       'if-none-match': tags.at(-1) ?? '',
     });
     if (status === 304) seen.notModified += 1;
@@ -63,7 +62,7 @@ it('clients that poll over a rebuild, its flip and a rollback, while events arri
   const waits: number[] = [];
   const waitForWhatNeverComes = async () => {
     const began = performance.now();
-    const answer = await api.get(`/api/review/changes?wait=${WAIT_SECONDS}`, token);
+    const answer = await get(`/api/review/changes?wait=${WAIT_SECONDS}`);
     expect([answer.status, (answer.json as ListBody).results]).toEqual([200, []]);
     waits.push(performance.now() - began);
   };
@@ -98,5 +97,5 @@ it('clients that poll over a rebuild, its flip and a rollback, while events arri
   const aMoment = (EVENTS_AT_ONCE * 1_000) / EVENTS_EVERY_MS;
   expect(seen.fallen).toBeLessThanOrEqual(Math.max(aMoment, 2 * seen.behind));
   await generationCaughtUp(installation, 1);
-  expect((await api.list('/api/order/list', token)).count).toBe(published);
+  expect((await list('/api/order/list')).count).toBe(published);
 });

@@ -1,4 +1,4 @@
-import { beforeAll, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { useQueryService } from '#test/hooks.ts';
 import { createLogger } from '#shared/logging.ts';
 import { type ErrorAnswer, sendRaw, TOKEN_PATH } from '#test/api-client.ts';
@@ -6,11 +6,6 @@ import { type ErrorAnswer, sendRaw, TOKEN_PATH } from '#test/api-client.ts';
 let log = '';
 const service = useQueryService({
   logger: createLogger('query', 'trace', { write: (line) => (log += line) }),
-});
-let token: string;
-
-beforeAll(async () => {
-  token = await service.tokenOf({ clientId: 'full', secrets: ['verysecretsecret'] });
 });
 
 const HOST = 'Host: x\r\n';
@@ -102,7 +97,7 @@ it('an unexpected exception is a 500 without details, and a log line with all de
     throw new TypeError('internal words');
   };
   try {
-    const answer = await service.api.get('/api/order/list', token);
+    const answer = await service.get('/api/order/list');
     expect(answer.status).toBe(500);
     expect(answer.text).not.toContain('internal words');
     expect(log).toContain('internal words');

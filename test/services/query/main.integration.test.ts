@@ -7,6 +7,7 @@ import { createApiClient } from '#test/api-client.ts';
 import { eventually } from '#test/eventually.ts';
 import { DEFAULT_TIMEOUTS } from '#test/patience.ts';
 import { killAll, listening, type ServiceProcess, startService } from '#test/service-process.ts';
+import { succeeds } from '#test/succeeds.ts';
 import { startMongodbProxy, startRedisProxy } from '#test/server-proxies.ts';
 
 const installation = useInstallation({ oneRedis: true });
@@ -131,12 +132,7 @@ describe.concurrent('the process', () => {
     client.write(MANY);
     await once(client, 'readable');
     const ended = terminate();
-    const isRefused = () =>
-      isHealthy().then(
-        () => false,
-        () => true,
-      );
-    await eventually('it accepts no connection', isRefused);
+    await eventually('it accepts no connection', async () => !(await succeeds(isHealthy())));
     const last = (await text(client)).split('HTTP/1.1 200 OK').at(-1) ?? '';
     const [head = '', body] = last.split(/\r\n\r\n(.*)/s);
     expect(Buffer.byteLength(body ?? '')).toBe(Number(/content-length: (\d+)/i.exec(head)?.[1]));

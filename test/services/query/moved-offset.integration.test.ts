@@ -1,12 +1,8 @@
-import { beforeAll, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { anOrder, aStore } from '#test/changes.ts';
 import { useQueryService } from '#test/hooks.ts';
 
 const service = useQueryService();
-let token: string;
-beforeAll(async () => {
-  token = await service.tokenFor('s1');
-});
 
 const CREATED_AT = '2026-03-01T02:00:00Z';
 const store = (timezone_offset: string) =>
@@ -26,9 +22,7 @@ it('a moved offset shows exact instants again, which local time could not show i
     });
   const shown = async () => {
     const answers = await Promise.all(
-      instants.map((_, index) =>
-        service.api.get(`/api/order/details/?order_id=edge${index}`, token),
-      ),
+      instants.map((_, index) => service.get(`/api/order/details/?order_id=edge${index}`)),
     );
     return answers.map(({ json }) => {
       const { scheduled_for, status_history } = json as Record<string, unknown>;

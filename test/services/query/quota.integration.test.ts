@@ -15,7 +15,6 @@ const limited = (requests: number, seconds: number) =>
     QUOTA_WINDOW_SECONDS: String(seconds),
   });
 const instances = times(INSTANCES, () => useMade(() => limited(QUOTA, 3_600)));
-const newToken = (storeId: string, clientId = storeId) => service.tokenOf({ clientId, storeId });
 
 /** Sends so many concurrent requests to each instance. @returns the count of each status. */
 async function flood(tokens: string[], timesEach: number) {
@@ -30,14 +29,14 @@ async function flood(tokens: string[], timesEach: number) {
 
 describe('three instances under load', () => {
   it('admit exactly the quota, with any tokens and instances', async () => {
-    const tokens = [await newToken('s1'), await newToken('s1', 'second-of-s1')];
+    const tokens = [await service.tokenFor('s1'), await service.tokenOf({ clientId: 'second' })];
     // The store has no record: an admitted request gets 404, and counts.
     expect(await flood(tokens, 50)).toEqual({ 404: QUOTA, 429: 300 - QUOTA });
     expect(await flood(tokens, 10)).toEqual({ 429: 60 });
   });
 
   it('return to each concurrent request the remaining quota at its count', async () => {
-    const token = await newToken('s4');
+    const token = await service.tokenFor('s4');
     const left = await Promise.all(
       times(60, async (index) => {
         const answer = await instances[index % INSTANCES]?.api.get('/api/store/info/', token);
@@ -48,11 +47,12 @@ describe('three instances under load', () => {
   });
 
   it('do not count requests with tokens that are no longer valid, even concurrent ones', async () => {
-    const [live, revoked] = [await newToken('s2'), await newToken('s2', 'revoked-of-s2')];
+    const key = { clientId: 'revoked', storeId: 's2' };
+    const [live, revoked] = [await service.tokenFor('s2'), await service.tokenOf(key)];
     // Every instance has the token in its cache, so that it counts before it knows of the
     // revocation.
     expect(await flood([revoked], 1)).toEqual({ 404: 3 });
-    await service.setKey({ clientId: 'revoked-of-s2', storeId: 's2', status: 'revoked' });
+    await service.setKey({ ...key, status: 'revoked' });
     expect(await flood([revoked], 1)).toEqual({ 401: 3 });
     const answers = await flood([revoked, live], 60);
     expect(answers).toEqual({ 401: 180, 404: QUOTA - 3, 429: 180 - (QUOTA - 3) });
@@ -66,12 +66,11 @@ it.each([
 ])('restore the expiry of a counter %s', async (_which, seconds) => {
   const { redis, config } = service.installation;
   const store = `endless-${seconds}`;
-  const token = await newToken(store);
   const { windowSeconds } = config.query.quota;
   const name = service.inRedis(store).quota(windowSeconds);
   await redis.set(name, '1');
   if (seconds !== null) await redis.expire(name, seconds);
-  const { headers } = await service.api.get('/api/store/info/', token);
+  const { headers } = await service.get('/api/store/info/', store);
   expect(headers.get('ratelimit')).toContain(`;t=${windowSeconds}`);
   const secondsLeft = await redis.ttl(name);
   expect(secondsLeft).toBeGreaterThan(0);
@@ -80,7 +79,7 @@ it.each([
 
 it('admit a client that waited for Retry-After', async () => {
   await using small = await limited(2, 2);
-  const token = await newToken('patient');
+  const token = await service.tokenFor('patient');
   const ask = () => small.api.get('/api/store/info/', token);
   let last = await ask();
   while (last.status === 404) last = await ask();

@@ -14,14 +14,11 @@ import {
 } from '#shared/access/access-keys.ts';
 import { type AccessKeyChange, SCOPES } from '#shared/events/access-event.ts';
 import { LAST_SEQUENCE } from '#shared/events/cloud-event.ts';
-import { controlDatabase } from '#shared/read-models/generation.ts';
 
 const installation = useInstallation();
 let control: ControlCollections;
 beforeAll(async () => {
-  control = controlCollections(
-    controlDatabase(installation.mongodb, installation.config.namePrefix),
-  );
+  control = controlCollections(installation.databases.control);
 });
 beforeEach(() => Promise.all([control.keys.deleteMany({}), control.stores.deleteMany({})]));
 

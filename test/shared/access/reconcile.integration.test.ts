@@ -14,14 +14,11 @@ import {
   redisKeys,
   reconcileAccess,
 } from '#shared/access/grants.ts';
-import { controlDatabase } from '#shared/read-models/generation.ts';
 
 const installation = useInstallation({ oneRedis: true });
 let control: ControlCollections;
 beforeAll(async () => {
-  control = controlCollections(
-    controlDatabase(installation.mongodb, installation.config.namePrefix),
-  );
+  control = controlCollections(installation.databases.control);
 });
 beforeEach(() => control.keys.deleteMany({}));
 

@@ -60,24 +60,22 @@ it('every value of an event has a known type', () => {
   expect(EVERYTHING.filter(({ value }) => value === undefined)).toEqual([]);
 });
 
-describe('a text', () => {
-  it.each(TEXTS.map((found): [string, Found] => [spelled(found), found]))(
-    '%s may have its maximum number of code points, and not one more',
-    (_name, { entity, path }) => {
-      const bound = textBound(String(path.at(-1)));
-      // Single code points: of one to four bytes, of two UTF-16 units, a combining one, and
-      // escapes.
-      for (const character of ['a', 'ã', '€', '😀', '\u0301', '"', '\u0001']) {
-        const at = (length: number) =>
-          read(entity, changed(COMPLETE_STATES[entity], path, character.repeat(length)));
-        expect(at(bound), BOUNDS).toBe('accepted');
-        expect(at(bound + 1), BOUNDS).toBe(
-          `invalid_data: ${nameOf(path)} must not have more than ${bound} characters`,
-        );
-      }
-    },
-  );
-});
+it.each(TEXTS.map((found): [string, Found] => [spelled(found), found]))(
+  'the text %s may have its maximum number of code points, and not one more',
+  (_name, { entity, path }) => {
+    const bound = textBound(String(path.at(-1)));
+    // Single code points: of one to four bytes, of two UTF-16 units, a combining one, and
+    // escapes.
+    for (const character of ['a', 'ã', '€', '😀', '\u0301', '"', '\u0001']) {
+      const at = (length: number) =>
+        read(entity, changed(COMPLETE_STATES[entity], path, character.repeat(length)));
+      expect(at(bound), BOUNDS).toBe('accepted');
+      expect(at(bound + 1), BOUNDS).toBe(
+        `invalid_data: ${nameOf(path)} must not have more than ${bound} characters`,
+      );
+    }
+  },
+);
 
 describe('a list', () => {
   it.each(ALL_LISTS.map((found): [string, Found] => [spelled(found), found]))(

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { words } from '#test/words.ts';
-import { isCalendarDate, parseInstant, parseLocalDateTime } from '#shared/events/instant.ts';
+import { isCalendarDate, parseInstant } from '#shared/events/instant.ts';
 
 describe('parseInstant', () => {
   it.each([
@@ -33,12 +33,4 @@ it('a date is only a calendar date', () => {
   expect(isCalendarDate('2024-02-29')).toBe(true);
   for (const text of words('2023-02-29 2024-2-29 2024-02-29T00:00:00Z'))
     expect(isCalendarDate(text), text).toBe(false);
-});
-
-it('a local date-time is only whole seconds without a zone', () => {
-  expect(parseLocalDateTime('2026-11-20T21:15:04')).toBe(Date.UTC(2026, 10, 20, 21, 15, 4));
-  for (const text of words(
-    '2026-11-20T21:15:04Z 2026-11-20T21:15 2026-11-31T21:15:04 2026-11-20T21:15:60 2026-11-20t21:15:04',
-  ))
-    expect(parseLocalDateTime(text), text).toBeNull();
 });

@@ -91,50 +91,46 @@ describe('the texts of a search', () => {
   });
 });
 
-describe('a dead letter', () => {
-  const letter = (message: Partial<LogMessage>) =>
-    toDeadLetter(
-      'store-changes.production',
-      0,
-      { ...kafkaMessage('', Number.MAX_SAFE_INTEGER), ...message },
-      new EventRejected('too_large', 'x'.repeat(1_000)),
-    );
+const letter = (message: Partial<LogMessage>) =>
+  toDeadLetter(
+    'store-changes.production',
+    0,
+    { ...kafkaMessage('', Number.MAX_SAFE_INTEGER), ...message },
+    new EventRejected('too_large', 'x'.repeat(1_000)),
+  );
 
-  it.each<[string, Partial<LogMessage>]>([
-    ['is too large', { value: Buffer.alloc(10 * MIB), key: Buffer.alloc(10 * MIB) }],
-    // Half a million of them fit into a mebibyte of Kafka's log.
-    ['has very many headers that say nothing', { headers: { '': times(MIB / 2, () => '') } }],
-    [
-      'has very many headers of one letter',
-      {
-        headers: Object.fromEntries(times(MIB / 5, (at) => [at.toString(36), 'x'])),
-      },
-    ],
-    [
-      'has large headers',
-      { headers: { ['€'.repeat(MIB)]: 'x', a: 'x'.repeat(MIB), b: Buffer.alloc(MIB) } },
-    ],
-  ])('of a message that %s has two MiB at most', (_what, message) => {
-    expect(BSON.calculateObjectSize(letter(message))).toBeLessThan(2 * MIB);
-  });
+it.each<[string, Partial<LogMessage>]>([
+  ['is too large', { value: Buffer.alloc(10 * MIB), key: Buffer.alloc(10 * MIB) }],
+  // Half a million of them fit into a mebibyte of Kafka's log.
+  ['has very many headers that say nothing', { headers: { '': times(MIB / 2, () => '') } }],
+  [
+    'has very many headers of one letter',
+    {
+      headers: Object.fromEntries(times(MIB / 5, (at) => [at.toString(36), 'x'])),
+    },
+  ],
+  [
+    'has large headers',
+    { headers: { ['€'.repeat(MIB)]: 'x', a: 'x'.repeat(MIB), b: Buffer.alloc(MIB) } },
+  ],
+])('a dead letter of a message that %s has two MiB at most', (_what, message) => {
+  expect(BSON.calculateObjectSize(letter(message))).toBeLessThan(2 * MIB);
 });
 
-describe('a command', () => {
-  it('with the ids of all entities of the longest slice, and of their customers, is far below the limit', () => {
-    const most = 20_000;
-    const servers = { KAFKA_BROKERS: 'k:9092', MONGODB_URI: 'mongodb://m', REDIS_URL: 'redis://r' };
-    const settings = (events: number) => ({ ...servers, PROJECTOR_SLICE_EVENTS: String(events) });
-    expect(readConfig(settings(most)).projector.sliceEvents).toBe(most);
-    expect(() => readConfig(settings(most + 1))).toThrow('PROJECTOR_SLICE_EVENTS');
-    const documents = times(most, () => documentId(MAX_ID, MAX_ID));
-    const tombstoneIds = documents.flatMap(() => [
-      tombstoneId('option_group', MAX_ID, MAX_ID),
-      tombstoneId('customer', MAX_ID, MAX_ID),
-    ]);
-    for (const ids of [documents, tombstoneIds]) {
-      expect(BSON.calculateObjectSize({ filter: { _id: { $in: ids } } })).toBeLessThan(
-        DOCUMENT_BYTES / 2,
-      );
-    }
-  });
+it('a command with the ids of all entities of the longest slice, and of their customers, is far below the limit', () => {
+  const most = 20_000;
+  const servers = { KAFKA_BROKERS: 'k:9092', MONGODB_URI: 'mongodb://m', REDIS_URL: 'redis://r' };
+  const settings = (events: number) => ({ ...servers, PROJECTOR_SLICE_EVENTS: String(events) });
+  expect(readConfig(settings(most)).projector.sliceEvents).toBe(most);
+  expect(() => readConfig(settings(most + 1))).toThrow('PROJECTOR_SLICE_EVENTS');
+  const documents = times(most, () => documentId(MAX_ID, MAX_ID));
+  const tombstoneIds = documents.flatMap(() => [
+    tombstoneId('option_group', MAX_ID, MAX_ID),
+    tombstoneId('customer', MAX_ID, MAX_ID),
+  ]);
+  for (const ids of [documents, tombstoneIds]) {
+    expect(BSON.calculateObjectSize({ filter: { _id: { $in: ids } } })).toBeLessThan(
+      DOCUMENT_BYTES / 2,
+    );
+  }
 });

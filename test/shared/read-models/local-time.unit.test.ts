@@ -4,14 +4,9 @@ import { words } from '#test/words.ts';
 import { offsetMilliseconds, toLocalDateTime } from '#shared/read-models/local-time.ts';
 import { shiftJson } from '#shared/records/stored-json.ts';
 
-it.each([
-  ['without its fraction', '2026-11-20T21:15:04.999Z', '-03:00', '2026-11-20T18:15:04'],
-  ['without its fraction before 1970', '1900-01-01T00:00:00.500Z', '-03:00', '1899-12-31T21:00:00'],
-  ['ahead of UTC', '2026-11-20T21:15:04Z', '+05:30', '2026-11-21T02:45:04'],
-  ['in the first year of four digits', '0000-01-01T00:00:00Z', '-03:00', '0000-01-01T00:00:00'],
-  ['in the last year of four digits', '9999-12-31T23:59:59Z', '+03:00', '9999-12-31T23:59:59'],
-])('an instant is shown in local time %s', (_what, instant, offset, local) => {
-  expect(toLocalDateTime(Date.parse(instant), offset)).toBe(local);
+it('an instant before 1970 is shown without its fraction', () => {
+  const instant = Date.parse('1900-01-01T00:00:00.500Z');
+  expect(toLocalDateTime(instant, '-03:00')).toBe('1899-12-31T21:00:00');
 });
 
 describe('shiftJson', () => {

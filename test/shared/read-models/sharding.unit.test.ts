@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import {
   CHECKPOINTS,
   type CollectionName,
@@ -6,7 +6,7 @@ import {
   INDEXES,
   STAMPS,
 } from '#shared/read-models/collections.ts';
-import { ofStore, SHARDING } from '#shared/read-models/sharding.ts';
+import { ofStore } from '#shared/read-models/sharding.ts';
 
 /** Ids that are adjacent to `s1` in the sort order in every possible way. */
 const OTHERS = ['s1-', 's1-a', 's10', 's1_', 's1a', 's', 'S1', 's11', 's1--'];
@@ -26,34 +26,27 @@ function finds(filter: object, document: { _id: string; store_id?: string }): bo
   );
 }
 
-describe('the shard keys', () => {
-  it('exist for every collection of a generation', () => {
-    expect(Object.keys(SHARDING).toSorted()).toEqual(
-      [...Object.keys(INDEXES), 'generation'].toSorted(),
-    );
-  });
-
-  it('need no unique index except that of ids', () => {
-    const unique = Object.values(INDEXES)
-      .flat()
-      .filter((index) => 'unique' in index);
-    expect(unique).toEqual([]);
-  });
+it('the shard keys need no unique index except that of ids', () => {
+  const unique = Object.values(INDEXES)
+    .flat()
+    .filter((index) => 'unique' in index);
+  expect(unique).toEqual([]);
 });
 
-describe('the filter of a store’s documents', () => {
-  const names: CollectionName[] = (Object.keys(INDEXES) as CollectionName[]).filter(
-    (name) => name !== CHECKPOINTS && name !== DEAD_LETTERS,
-  );
-  const documentOf = (name: CollectionName, store: string) => {
-    if (name === STAMPS) return { _id: store };
-    if (name === 'rank_nodes') return { _id: `customer_created/${store}/0/abc` };
-    return { _id: `${store}/x`, store_id: store };
-  };
+const names: CollectionName[] = (Object.keys(INDEXES) as CollectionName[]).filter(
+  (name) => name !== CHECKPOINTS && name !== DEAD_LETTERS,
+);
+const documentOf = (name: CollectionName, store: string) => {
+  if (name === STAMPS) return { _id: store };
+  if (name === 'rank_nodes') return { _id: `customer_created/${store}/0/abc` };
+  return { _id: `${store}/x`, store_id: store };
+};
 
-  it.each(names)('finds those in %s, and none of another store', (name) => {
+it.each(names)(
+  'the filter of a store’s documents finds those in %s, and none of another store',
+  (name) => {
     const filter = ofStore(name, 's1');
     expect(finds(filter, documentOf(name, 's1')), name).toBe(true);
     expect(OTHERS.filter((store) => finds(filter, documentOf(name, store)))).toEqual([]);
-  });
-});
+  },
+);

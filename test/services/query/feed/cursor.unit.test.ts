@@ -65,8 +65,4 @@ describe('a database that was restored', () => {
       expect(startIn(epochs, position, lost)).toEqual({ lastDelivered: 90, skipDeletionsUpTo: 90 });
     }
   });
-
-  it('delivers everything again to a follower with an unknown epoch', () => {
-    expect(startIn({ other: 1 }, 300)).toEqual({ lastDelivered: 0, skipDeletionsUpTo: 0 });
-  });
 });

@@ -11,13 +11,10 @@ import { profiled } from '#test/profiled.ts';
 const service = useQueryService();
 
 /** Makes a function that reads the count and the ids of a page. */
-async function readerOf(storeId: string) {
-  const token = await service.tokenFor(storeId);
-  return async (query: string) => {
-    const { count, results } = await service.api.list(`/api/product/list${query}`, token);
-    return { count, ids: results.map(({ id }) => id) };
-  };
-}
+const readerOf = (storeId: string) => async (query: string) => {
+  const { count, results } = await service.list(`/api/product/list${query}`, storeId);
+  return { count, ids: results.map(({ id }) => id) };
+};
 
 const category = (storeId: string, id: string, position: number) =>
   aCategory(id, { name: id, position }, storeId);
@@ -35,7 +32,7 @@ it('any page of all products is one read of little more than its records', async
       }),
     ),
   ]);
-  const list = await readerOf('many');
+  const list = readerOf('many');
   await list('');
   const askAll = async () => {
     for (const query of ['', '?page=15', '?page=30'])
@@ -65,7 +62,7 @@ it('hundreds of categories at one position have their products sorted together, 
     ...products.map(({ id, category: of, position }) => product('level', id, of, { position })),
     product('beside', 'p1', null),
   ]);
-  const [list, other] = [await readerOf('level'), await readerOf('beside')];
+  const [list, other] = [readerOf('level'), readerOf('beside')];
   const sorted = products
     .toSorted((a, b) => a.position - b.position || (a.id < b.id ? -1 : 1))
     .map(({ id }) => id);
@@ -89,7 +86,7 @@ it('categories that move take along all their products in every answer at the sa
     product(storeId, `p${String(index).padStart(2, '0')}`, index % 2 === 0 ? 'even' : 'odd'),
   );
   await service.apply([category(storeId, 'even', 1), category(storeId, 'odd', 5), ...products]);
-  const list = await readerOf(storeId);
+  const list = readerOf(storeId);
   const even = products.flatMap(({ id }, index) => (index % 2 === 0 ? id : []));
   const odd = products.flatMap(({ id }, index) => (index % 2 === 1 ? id : []));
   const orders = [

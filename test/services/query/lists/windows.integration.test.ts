@@ -24,7 +24,6 @@ const QUESTIONS = 40;
 afterAll(withSmallTrees(64, 8));
 const service = useQueryService();
 const model = new Model();
-let token: string;
 
 /** So many seconds after a midnight, in local time or as an instant. */
 const local = (second: number) =>
@@ -64,7 +63,6 @@ const sampled = <T>(arbitrary: fc.Arbitrary<T>) =>
   fc.sample(arbitrary, { numRuns: RECORDS, seed: SEED });
 
 beforeAll(async () => {
-  token = await service.tokenFor('s1');
   const changes = [
     ...['k1', 'k2', 'k3'].map((id, index) => aCategory(id, { position: index % 2 })),
     ...sampled(order).map((data, index) => anOrder(`o${index}`, data)),
@@ -112,7 +110,7 @@ it.each([
   let found = 0;
   const asked = fc.asyncProperty(queryOf(path, FILTERS, windows), async (query) => {
     const question = { path, query, storeId: 's1' };
-    const answer = await service.api.list(target(question), token);
+    const answer = await service.list(target(question));
     expect(answer).toEqual(answerTo(question, model));
     found += answer.results.length;
   });
@@ -138,7 +136,7 @@ it.each([
   [`${OF_A_CUSTOMER}walk-in&status=delivered&page=40`, () => twice(20)],
   [`/api/order/list?${SINCE}`, () => MAX_FILTERED + twice(20)],
 ])('%s is counted without reading the records', async (path, allowed) => {
-  const list = () => service.api.list(path, token);
+  const list = () => service.list(path);
   const { count } = await list();
   const reads = await profiled(service.installation, [COLLECTIONS.order], list);
   const documents = reads.reduce((sum, { docsExamined }) => sum + Number(docsExamined), 0);

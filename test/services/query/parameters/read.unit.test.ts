@@ -54,7 +54,7 @@ describe('invalid parameters', () => {
       'status=unknown status=constructor status=__proto__ order_type=toString status=pending,preparing status=pending&status= order_type=table',
       'created_from=2026-02-30T00:00:00 created_from=2025-02-29T00:00:00 created_from=2026-01-01',
       'created_from=2026-01-01T00:00:00Z created_from=2026-01-01T00:00:00-03:00',
-      'created_from=2026-01-01T00:00:00.000 created_from=2026-01-01t00:00:00',
+      'created_from=2026-01-01T00:00:00.000 created_from=2026-01-01t00:00:00 created_from=2026-01-01T00:00',
       'created_from=2026-01-01T24:00:00 created_from=2026-01-01T00:60:00',
       'created_from=2026-01-01T23:59:60 created_from=2026-01-01+00:00:00',
       'created_from=2026-13-01T00:00:00 created_from=%C2%B2026-01-01T00:00:00',

@@ -48,8 +48,7 @@ const questionTo = (storeId: string, query: ListQuery): Question => ({
   storeId,
   query: { page_size: 3, ...query },
 });
-const ask = async (question: Question) =>
-  service.api.list(target(question), await service.tokenFor(question.storeId));
+const ask = (question: Question) => service.list(target(question), question.storeId);
 const within = (from: number, to: number) => ({
   created_from: localTime(from),
   created_to: localTime(to),

@@ -38,9 +38,8 @@ beforeAll(async () => {
   ]);
 });
 
-const get = async (path: string, storeId = 'large', headers = {}) =>
-  service.api.get(path, await service.tokenFor(storeId), headers);
-const list = async (path: string) => service.api.list(path, await service.tokenFor('large'));
+const get = (path: string, headers = {}) => service.get(path, 'large', headers);
+const list = (path: string) => service.list(path, 'large');
 const PRODUCT = '/api/product/details/?product_id=';
 
 describe('a product with megabytes of option groups', () => {
@@ -48,7 +47,7 @@ describe('a product with megabytes of option groups', () => {
     const { results: groups } = await list('/api/option-group/list?page_size=100');
     const byId = new Map(groups.map((group) => [group['id'], group]));
     const asked = times(16, (index) => get(`${PRODUCT}p${index}`));
-    const beside = times(20, () => get('/api/order/details/?order_id=o1', 'small'));
+    const beside = times(20, () => service.get('/api/order/details/?order_id=o1', 'small'));
     const answers = await Promise.all(asked);
     expect((await Promise.all(beside)).map(({ status }) => status)).toEqual(beside.map(() => 200));
     const expected = times(GROUPS - 1, (index) => byId.get(`g${index + 1}`));
@@ -60,11 +59,11 @@ describe('a product with megabytes of option groups', () => {
   it('has an entity tag and is compressed like any other', async () => {
     const { headers, text } = await get(`${PRODUCT}p1`);
     const etag = headers.get('etag') ?? '';
-    expect(await get(`${PRODUCT}p1`, 'large', { 'if-none-match': etag })).toMatchObject({
+    expect(await get(`${PRODUCT}p1`, { 'if-none-match': etag })).toMatchObject({
       status: 304,
       text: '',
     });
-    expect((await get(`${PRODUCT}p1`, 'large', { 'accept-encoding': 'identity' })).text).toBe(text);
+    expect((await get(`${PRODUCT}p1`, { 'accept-encoding': 'identity' })).text).toBe(text);
     // More often than streams may be under way.
     for (let round = 0; round < 20; round += 1) {
       const head = await fetch(`${service.url}${PRODUCT}p1`, {
@@ -72,7 +71,7 @@ describe('a product with megabytes of option groups', () => {
         headers: { authorization: `Bearer ${await service.tokenFor('large')}` },
       });
       expect([head.status, head.headers.get('etag'), await head.text()]).toEqual([200, etag, '']);
-      const known = await get(`${PRODUCT}p1`, 'large', { 'if-none-match': '*' });
+      const known = await get(`${PRODUCT}p1`, { 'if-none-match': '*' });
       expect(known.status).toBe(304);
     }
   });

@@ -69,8 +69,7 @@ beforeAll(async () => {
   await service.apply(stores.flatMap(([storeId, records]) => changesOf(storeId, records)));
 });
 
-const ask = async (storeId: string, path: string) =>
-  service.api.get(path, await service.tokenFor(storeId));
+const ask = (storeId: string, path: string) => service.get(path, storeId);
 const shown = ({ status, text, headers }: Answer) => ({ status, text, etag: headers.get('etag') });
 
 const firstPages = (kind: EntityName, ask: () => Promise<unknown>, which: Document = {}) =>
@@ -192,7 +191,7 @@ it('a page of more than 16 MiB is answered, like concurrent requests of other st
   // A window is read alone. Each kind of read finds out that the page is large.
   for (const query of ['', '', '?updated_from=2000-01-01T00:00:00']) {
     const [large, ...neighbours] = await Promise.all([
-      service.api.list(path + query, await service.tokenFor('large')),
+      service.list(path + query, 'large'),
       ...times(6, async () => shown(await ask('some', path))),
     ]);
     expect(large.results.map(({ id }) => id)).toEqual(ids);

@@ -19,7 +19,7 @@ import { lettersIn } from '#shared/read-models/collections.ts';
 const installation = useInstallation();
 let control: Db;
 beforeAll(async () => {
-  control = installation.mongodb.db(`${installation.config.namePrefix}_control`);
+  ({ control } = installation.databases);
 });
 
 const place = { topic: 't', partition: 0 };

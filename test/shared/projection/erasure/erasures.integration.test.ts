@@ -11,10 +11,11 @@ import { aCustomer, anOrder, gone, MINIMAL } from '#test/changes.ts';
 import { times } from '#test/times.ts';
 import { useQueryService } from '#test/hooks.ts';
 import { eventually } from '#test/eventually.ts';
+import type { Changes } from '#test/follower.ts';
 import { type Installation } from '#test/installation.ts';
 import { startSilentProjector } from '#test/projectors.ts';
 import type { TestChange } from '#test/events.ts';
-import { caughtUp, erased, readModels, stampOf } from '#test/read-models.ts';
+import { erased, readModels, stampOf } from '#test/read-models.ts';
 import { withSmallErasures } from '#test/small-erasures.ts';
 import { withSmallTrees } from '#test/small-trees.ts';
 import { runCommand, runJson } from '../../../services/admin/run-command.ts';
@@ -48,26 +49,19 @@ describe('a deleted customer with many orders', () => {
   // it.
   const service = useQueryService({ partitions: 1, settings: { PROJECTOR_REWRITING_SHARE: '1' } });
   let installation: Installation;
-  let token: string;
   let db: Db;
   /** The cursor of a follower of order changes before the deletion. */
   let cursor: string;
 
   beforeAll(async () => {
     ({ installation } = service);
-    token = await service.tokenOf({ clientId: 'reader', scopes: ['crm', 'order'] });
     db = await readModels(installation);
   });
 
-  /** The last change must be valid, since this waits for it. */
-  const publish = async (changes: TestChange[]) => {
-    await service.apply(changes);
-    await caughtUp(installation);
-  };
   /** Retries until 200, since a busy machine may answer 503. */
   const get = async (path: string, headers: Record<string, string> = {}) => {
     for (;;) {
-      const answer = await service.api.get(path, token, headers);
+      const answer = await service.get(path, 's1', headers);
       if (answer.status === 503) continue;
       expect(answer.status, path).toBe(200);
       return answer;
@@ -80,11 +74,7 @@ describe('a deleted customer with many orders', () => {
     const told = new Map<string, string>();
     for (let from = after; ;) {
       const page = await get(`/api/order/changes?page_size=1000${from}`);
-      const { results, next, more } = page.json as {
-        results: { id: string }[];
-        next: string;
-        more: boolean;
-      };
+      const { results, next, more } = page.json as Changes;
       for (const change of results) told.set(change.id, JSON.stringify(change));
       from = `&after=${next}`;
       if (!more) return { told, from };
@@ -106,7 +96,7 @@ describe('a deleted customer with many orders', () => {
   };
 
   it('is in no change and under no former entity tag after the deletion, although still stored', async () => {
-    await publish([
+    await service.apply([
       customer(),
       ...times(ORDERS, (index) => order(`o${index}`)),
       ...times(LETTERS, (index) => poison(`poison${index}`)),
@@ -126,7 +116,7 @@ describe('a deleted customer with many orders', () => {
     expect([...before.told.values()].filter(holdsAny)).toHaveLength(ORDERS);
     cursor = before.from;
 
-    await publish([gone(customer())]);
+    await service.apply([gone(customer())]);
     expect(await erasures()).toMatchObject([{ _id: 's1/c1', store_id: 's1', position }]);
     expect(await stampOf(db)).toMatchObject({ erasing: true });
     expect(await stored()).toEqual(['dead_letters', 'orders', 'reviews']);
@@ -158,9 +148,9 @@ describe('a deleted customer with many orders', () => {
 
   it('keeps data from after a return, until the next deletion', async () => {
     // Its id is behind those of all others: no slice erases it at once.
-    await publish([customer(), order('returned')]);
+    await service.apply([customer(), order('returned')]);
     expect(await shows('returned')).toBe(true);
-    await publish([gone(customer()), customer(), order('again')]);
+    await service.apply([gone(customer()), customer(), order('again')]);
     expect([await shows('returned'), await shows('again')]).toEqual([false, true]);
     expect((await erasures()).map(({ _id }) => _id)).toEqual(['s1/c1']);
     await expectVerified();
@@ -201,7 +191,7 @@ describe('a deleted customer with many orders', () => {
     expect(times(ORDERS, (at) => `o${at}`).filter((id) => !told.has(id))).toEqual([]);
     expect([...told].filter(([, change]) => holdsAny(change)).map(([id]) => id)).toEqual(['again']);
 
-    await publish([gone(customer())]);
+    await service.apply([gone(customer())]);
     await eventually('nothing is left', async () => (await stored()).length === 0);
     await expectVerified();
   });

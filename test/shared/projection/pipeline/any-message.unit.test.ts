@@ -3,7 +3,7 @@
  */
 import { BSON } from 'mongodb';
 import fc from 'fast-check';
-import { describe, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { describeLetter, toMessage, withMessage } from '#admin/dead-letters/messages.ts';
 import { readAccessChange } from '#shared/events/access-event.ts';
 import { exampleEvent } from '#shared/events/describe-fields.ts';
@@ -248,10 +248,12 @@ function checkLetter(
   if (letter.cut !== true) expect(detailOf(toMessage(stored))).toBe(rejection.detail);
 }
 
-describe('any message', () => {
-  const parameters = { numRuns: Number(process.env['FUZZ_RUNS'] ?? 300) };
+const parameters = { numRuns: Number(process.env['FUZZ_RUNS'] ?? 300) };
 
-  it('is applied, or is one dead letter', { timeout: 60_000 + parameters.numRuns * 100 }, () => {
+it(
+  'any message is applied, or is one dead letter',
+  { timeout: 60_000 + parameters.numRuns * 100 },
+  () => {
     const applied = { changes: 0, access: 0 };
     fc.assert(
       fc.property(message, (given) => {
@@ -266,5 +268,5 @@ describe('any message', () => {
     // Otherwise nearly valid messages would not be tested.
     expect(applied.changes).toBeGreaterThan(parameters.numRuns / 20);
     expect(applied.access).toBeGreaterThan(0);
-  });
-});
+  },
+);

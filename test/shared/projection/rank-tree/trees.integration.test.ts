@@ -14,9 +14,15 @@ import { emptyReadModels } from '#test/read-models.ts';
 import { withSmallTrees } from '#test/small-trees.ts';
 import { applyChanges } from '#shared/projection/pipeline/apply.ts';
 import { TreeCache } from '#shared/projection/rank-tree/loaded-tree.ts';
-import { repairStore, verifyStore } from '#shared/projection/verify/store.ts';
 import type { TestChange } from '#test/events.ts';
-import { applyEvents, findErased, inTransaction, sliceOf } from '#test/slices.ts';
+import {
+  applyEvents,
+  differencesIn,
+  findErased,
+  inTransaction,
+  repair,
+  sliceOf,
+} from '#test/slices.ts';
 
 describe('rank trees', () => {
   const installation = useInstallation();
@@ -41,9 +47,6 @@ describe('rank trees', () => {
     }
   }
 
-  const verify = (db: Db) =>
-    installation.mongodb.withSession((session) => verifyStore(db, session, 's1'));
-
   const customer = (id: number, name: string) => aCustomer(`c${id}`, { name, phone: `11 9${id}` });
 
   it('also split leaves by the bytes of their texts, so that long names make short leaves', async () => {
@@ -62,7 +65,7 @@ describe('rank trees', () => {
         const slices = all.map((slice) => slice.map(({ id, length }) => named(id, length)));
         const first = times(80, (id) => named(id, id % 41));
         await apply(db, [first, ...slices], (index) => index === 2);
-        expect(await verify(db)).toEqual([]);
+        expect(await differencesIn(db)).toEqual([]);
         const within = async () => {
           const leaves = await db
             .collection<LeafTexts>(RANK_NODES)
@@ -74,8 +77,8 @@ describe('rank trees', () => {
           cut = Math.max(cut, leaves.length);
         };
         await within();
-        await repairStore(db, 's1', findErased);
-        expect(await verify(db)).toEqual([]);
+        await repair(db);
+        expect(await differencesIn(db)).toEqual([]);
         await within();
       }),
       { numRuns: 3, endOnFailure: true },
@@ -121,11 +124,11 @@ describe('rank trees', () => {
         ),
       ];
       expect(boundaries.filter((one) => !left.some(({ key }) => key.startsWith(one)))).toEqual([]);
-      if (left.length % 10 === 0) expect(await verify(db)).toEqual([]);
+      if (left.length % 10 === 0) expect(await differencesIn(db)).toEqual([]);
       before = after;
     }
     expect(left.length).toBeLessThan(20);
-    expect(await verify(db)).toEqual([]);
+    expect(await differencesIn(db)).toEqual([]);
   });
 
   it('are rebuilt from the records if a node is missing', async () => {
@@ -134,10 +137,10 @@ describe('rank trees', () => {
     await apply(db, [people.slice(0, 50)]);
     const nodes = db.collection<RankNode>(RANK_NODES);
     await nodes.deleteOne({ _id: /^customer\/s1\/0\/./ });
-    expect(await verify(db)).not.toEqual([]);
+    expect(await differencesIn(db)).not.toEqual([]);
     // As if by another process: this one's cache is outdated.
     await stampsIn(db).updateOne({ _id: 's1' }, { $set: { 'ranks.customer.version': 'another' } });
     await apply(db, [people]);
-    expect(await verify(db)).toEqual([]);
+    expect(await differencesIn(db)).toEqual([]);
   });
 });

@@ -1,6 +1,5 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { Binary, type Db, type Document } from 'mongodb';
-import { type Difference, repairStore, verifyStore } from '#shared/projection/verify/store.ts';
 import { verifyTree } from '#shared/projection/verify/tree.ts';
 import { ENTITY_NAMES } from '#shared/events/entities.ts';
 import { RANK_NODES, STAMPS, stampsIn } from '#shared/read-models/collections.ts';
@@ -8,7 +7,7 @@ import { RANK_TREES } from '#shared/read-models/rank-tree/trees.ts';
 import { aCustomer, anOrder, aStore, gone } from '#test/changes.ts';
 import { useInstallation } from '#test/hooks.ts';
 import { emptyReadModels, stampOf } from '#test/read-models.ts';
-import { applyEvents, findErased } from '#test/slices.ts';
+import { applyEvents, differencesIn, repair } from '#test/slices.ts';
 import { withSmallTrees } from '#test/small-trees.ts';
 import { times } from '#test/times.ts';
 import { words } from '#test/words.ts';
@@ -81,10 +80,6 @@ function isHarmless({ field, value, former }: Damage): boolean {
   );
 }
 
-const verified = (): Promise<Difference[]> =>
-  installation.mongodb.withSession((session) => verifyStore(db, session, 's1'));
-const repair = () => repairStore(db, 's1', findErased);
-
 /** The number of differences in trees, a part of the verification. */
 const inTrees = (): Promise<number> =>
   installation.mongodb.withSession(async (session) => {
@@ -109,7 +104,7 @@ const DAMAGED = [
 
 it('every damage of a node, a text or a stamp is found and repaired', async () => {
   const { store, order, customer } = await stampOf(db);
-  await repair();
+  await repair(db);
   // The lowest possible values: a repair moves them to unused ones.
   const others = Object.fromEntries(
     ENTITY_NAMES.filter((name) => !['store', 'order', 'customer'].includes(name)).map((name) => [
@@ -120,7 +115,7 @@ it('every damage of a node, a text or a stamp is found and repaired', async () =
   const counters = () =>
     db.collection(STAMPS).updateOne({}, { $set: { store, order, customer }, $unset: others });
   await counters();
-  expect(await verified()).toEqual([]);
+  expect(await differencesIn(db)).toEqual([]);
   for (const [name, filter] of DAMAGED) {
     const collection = db.collection(name);
     const found = await collection.findOne(filter);
@@ -136,7 +131,7 @@ it('every damage of a node, a text or a stamp is found and repaired', async () =
       // A repair omits unknown fields.
       if (modifiedCount === 0) continue;
       const label = `${String(found._id)}: ${field} is ${JSON.stringify(value)}`;
-      const count = name === RANK_NODES ? await inTrees() : (await verified()).length;
+      const count = name === RANK_NODES ? await inTrees() : (await differencesIn(db)).length;
       expect(count, label).toBeGreaterThan(0);
       // One repair per field; its other damages only have to be found.
       const [group = ''] = field.split('.');
@@ -145,12 +140,12 @@ it('every damage of a node, a text or a stamp is found and repaired', async () =
         continue;
       }
       mended.add(group);
-      await repair();
-      expect(await verified(), label).toEqual([]);
+      await repair(db);
+      expect(await differencesIn(db), label).toEqual([]);
       await counters();
     }
     expect(mended.size).toBeGreaterThan(3);
-    expect(await verified()).toEqual([]);
+    expect(await differencesIn(db)).toEqual([]);
   }
 });
 
@@ -159,18 +154,18 @@ it.each(words('order/s1/9/ order/s1/leaf/a order/s1/00/ review/s1/0/ customer/s1
   async (_id) => {
     const nodes = db.collection<{ _id: string; store_id: string }>(RANK_NODES);
     await nodes.insertOne({ _id, store_id: _id === 'order/s1/9/' ? 's2' : 's1' });
-    expect((await verified()).map(({ what }) => what)).toEqual([
+    expect((await differencesIn(db)).map(({ what }) => what)).toEqual([
       expect.stringMatching(/ tree: nodes of levels that it does not have$/),
     ]);
-    await repair();
-    expect(await verified()).toEqual([]);
+    await repair(db);
+    expect(await differencesIn(db)).toEqual([]);
     expect(await nodes.findOne({ _id })).toBeNull();
   },
 );
 
 it('a missing stamp is rebuilt', async () => {
   await stampsIn(db).deleteOne({ _id: 's1' });
-  expect((await verified()).map(({ what }) => what)).toContain('the stamp');
-  await repair();
-  expect(await verified()).toEqual([]);
+  expect((await differencesIn(db)).map(({ what }) => what)).toContain('the stamp');
+  await repair(db);
+  expect(await differencesIn(db)).toEqual([]);
 });
