@@ -1,5 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { readChange, STEPS, type Steps } from '#shared/events/change.ts';
+import { carriedAs, text } from '#shared/records/field.ts';
+import { describeRecord } from '#shared/records/record.ts';
 import { MINIMAL } from '#test/changes.ts';
 import { orderEvent, received, rejectionOf } from '#test/events.ts';
 
@@ -91,5 +93,15 @@ describe('the version of an event’s schema', () => {
     );
     expect(change.state).toBeNull();
     expect(change.newerVersion).toBeUndefined();
+  });
+});
+
+it('answers may show a field under another name than events carry', () => {
+  const description = describeRecord({}, { audience: carriedAs('target_group', text.optional()) });
+  expect(Object.keys(description.event.properties)).toEqual(['target_group']);
+  const told = { id: 'x1', time: 0, offset: '-03:00', customerErased: false };
+  expect(description.all({ ...told, state: { target_group: 'all' } })).toEqual({
+    id: 'x1',
+    audience: 'all',
   });
 });
