@@ -20,7 +20,6 @@ import { readChange } from '#shared/events/change.ts';
 import type { EventMessage } from '#shared/events/cloud-event.ts';
 import { describeFields, exampleEvent } from '#shared/events/describe-fields.ts';
 import { ENTITY_NAMES, entitySchemas } from '#shared/events/entities.ts';
-import { projectFiles } from './project-files.ts';
 
 interface Example {
   headers: Record<string, string>;
@@ -167,16 +166,6 @@ it('docs/metrics.md has exactly the metrics of both services', async () => {
     ...(await linesOf(projectorMetrics().registry)),
   ]);
   expect(told.toSorted()).toEqual([...made].toSorted());
-});
-
-it('docs/architecture.md names every file that makes a cache', () => {
-  const table = readFileSync('docs/architecture.md', 'utf8').split('\n## Caches\n')[1] ?? '';
-  const making = projectFiles(['.ts']).filter(
-    (path) =>
-      /^(?:services|shared)\//.test(path) && readFileSync(path, 'utf8').includes('new LRUCache'),
-  );
-  expect(making.length).toBeGreaterThan(5);
-  expect(making.filter((path) => !table.includes(`\`${path}\``))).toEqual([]);
 });
 
 /** Asserts that `npm run documents` would not change that part of the document. */

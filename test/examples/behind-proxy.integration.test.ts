@@ -102,8 +102,7 @@ async function follows(
     });
     expectHalved();
   } finally {
-    follower.kill('SIGTERM');
-    await once(follower, 'exit');
+    if (follower.kill('SIGTERM')) await once(follower, 'exit');
   }
 }
 

@@ -1,5 +1,4 @@
 /** Runs each example producer as its README says, and reads its events through the API. */
-import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { changesTopic } from '#shared/events/topics.ts';
@@ -94,13 +93,3 @@ it.for(Object.keys(PROGRAMS) as Language[])(
     });
   },
 );
-
-it('the Java client has the version of the stack’s broker', async () => {
-  const versionIn = async (folder: string) => {
-    const pom = await readFile(join(folder, 'pom.xml'), 'utf8');
-    return /<artifactId>kafka[^<]*<\/artifactId>\s*<version>([^<]+)/.exec(pom)?.[1];
-  };
-  const broker = await versionIn('deploy/local/stack/kafka');
-  expect(broker).toMatch(/^\d/);
-  expect(await versionIn('docs/examples/produce-events/java')).toBe(broker);
-});

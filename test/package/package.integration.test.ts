@@ -2,31 +2,25 @@
  * The npm package as other projects use it: packed, installed alone, and loaded by three test
  * runners.
  */
-import { execFile, spawnSync } from 'node:child_process';
+import { spawnSync } from 'node:child_process';
 import { cp, readFile, symlink, writeFile } from 'node:fs/promises';
 import { isBuiltin } from 'node:module';
 import { join } from 'node:path';
-import { promisify } from 'node:util';
-import { beforeAll, describe, expect, it, type TestContext } from 'vitest';
+import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { useFolder } from '#test/folder.ts';
+import { run } from '#test/run.ts';
+import { words } from '#test/words.ts';
 
-const run = promisify(execFile);
 const ROOT = join(import.meta.dirname, '../..');
 const TSC = join(ROOT, 'node_modules/.bin/tsc');
 const JEST = 'jest@30.5.2';
 /** An installation from a registry over a slow connection takes up to this long. */
 const INSTALL_LIMIT_MS = 240_000;
 /** Variables of this test run that a nested one must not inherit. */
-const env = {
-  ...process.env,
-  VITEST: undefined,
-  NODE_OPTIONS: undefined,
-  JEST_WORKER_ID: undefined,
-};
+const env = { VITEST: undefined, NODE_OPTIONS: undefined, JEST_WORKER_ID: undefined };
 
 interface Packed {
   filename: string;
-  entryCount: number;
   files: { path: string }[];
 }
 
@@ -37,14 +31,8 @@ const project = () => join(folder, 'project');
 const bin = (name: string) => join(project(), 'node_modules/.bin', name);
 
 beforeAll(async () => {
-  const { stdout } = await run(
-    'npm',
-    ['pack', '--silent', '--json', '--pack-destination', folder],
-    {
-      cwd: ROOT,
-    },
-  );
-  [packed] = JSON.parse(stdout) as [Packed];
+  const pack = words(`pack --silent --json --pack-destination ${folder}`);
+  [packed] = JSON.parse(await run('npm', pack, { cwd: ROOT })) as [Packed];
   await cp(join(ROOT, 'docs/examples/integration-test'), project(), { recursive: true });
   await cp(join(import.meta.dirname, 'project'), project(), { recursive: true });
   // A CommonJS module needs types of its own.
@@ -53,26 +41,13 @@ beforeAll(async () => {
     join(project(), 'package.json'),
     JSON.stringify({ name: 'project', type: 'module' }),
   );
+  const install = words('install --no-audit --no-fund --loglevel=error --prefer-offline');
   const what = [join(folder, packed.filename), JEST];
-  const install = [
-    ...'install --no-audit --no-fund --loglevel=error --prefer-offline'.split(' '),
-    ...what,
-  ];
-  [installed] = await Promise.allSettled([run('npm', install, { cwd: project() })]);
+  [installed] = await Promise.allSettled([run('npm', [...install, ...what], { cwd: project() })]);
   for (const name of ['vitest', 'typescript']) {
     await symlink(join(ROOT, 'node_modules', name), join(project(), 'node_modules', name));
   }
 }, INSTALL_LIMIT_MS);
-
-/** Without a registry, tests of the installed package are skipped with the reason. */
-function needsInstallation({ skip }: TestContext): void {
-  if (installed.status === 'fulfilled') return;
-  const reason = String(installed.reason);
-  if (!/ENOTFOUND|EAI_AGAIN|ECONNREFUSED|ETIMEDOUT|ENETUNREACH/.test(reason))
-    throw installed.reason;
-  process.stderr.write(`skipped, the installed package: ${reason}\n`);
-  skip(reason);
-}
 
 describe('the tarball', () => {
   it('has at most 150 entries, a source map for each program, and no TypeScript except declarations', () => {
@@ -107,14 +82,8 @@ describe('the tarball', () => {
 });
 
 it('passes a dry run of npm publish', async () => {
-  const { stdout } = await run(
-    'npm',
-    ['publish', '--dry-run', '--json', join(folder, packed.filename)],
-    {
-      cwd: folder,
-    },
-  );
-  expect(stdout).toContain('"entryCount"');
+  const publish = ['publish', '--dry-run', '--json', join(folder, packed.filename)];
+  expect(await run('npm', publish, { cwd: folder })).toContain('"entryCount"');
 });
 
 interface Manifest {
@@ -130,20 +99,25 @@ function packageOf(name: string): string {
 }
 
 describe.concurrent('the installed package', () => {
-  it.for(['node16', 'bundler'])(
-    'has types for moduleResolution %s',
-    async (resolution, context) => {
-      needsInstallation(context);
-      const isNode = resolution === 'node16';
-      const options = `--noEmit --strict --ignoreConfig --target es2024 --types node --module ${
-        isNode ? 'node16' : 'esnext'
-      } --moduleResolution ${resolution} types.mts ${isNode ? 'types.cts' : ''}`;
-      await run(TSC, options.trim().split(' '), { cwd: project() });
-    },
-  );
+  beforeEach(({ skip }) => {
+    if (installed.status === 'fulfilled') return;
+    const reason = String(installed.reason);
+    if (!/ENOTFOUND|EAI_AGAIN|ECONNREFUSED|ETIMEDOUT|ENETUNREACH/.test(reason))
+      throw installed.reason;
+    // There is no registry.
+    process.stderr.write(`skipped, the installed package: ${reason}\n`);
+    skip(reason);
+  });
 
-  it('has everything that docs/testing-your-client.md shows, for import and for require, whatever settings the developer has', async (context) => {
-    needsInstallation(context);
+  it.each([
+    ['node16', 'node16 types.mts types.cts'],
+    ['bundler', 'esnext types.mts'],
+  ])('has types for moduleResolution %s', async (resolution, moduleAndFiles) => {
+    const options = `--noEmit --strict --ignoreConfig --target es2024 --types node --moduleResolution ${resolution} --module ${moduleAndFiles}`;
+    await run(TSC, words(options), { cwd: project() });
+  });
+
+  it('has everything that docs/testing-your-client.md shows, for import and for require, whatever settings the developer has', async () => {
     const developers = {
       KAFKA_TLS: 'true',
       KAFKA_SASL_MECHANISM: 'plain',
@@ -158,35 +132,25 @@ describe.concurrent('the installed package', () => {
       QUERY_PORT: 'x',
     };
     const given = { ...env, ...developers, STACK_SOURCE: '' };
-    const { stdout } = await run(process.execPath, ['--test', 'all.test.mjs'], {
-      cwd: project(),
-      env: given,
-    });
-    expect(stdout).toMatch(/^. pass 5$/m);
+    const args = ['--test', 'all.test.mjs'];
+    const said = await run(process.execPath, args, { cwd: project(), env: given });
+    expect(said).toMatch(/^. pass 5$/m);
   });
 
-  it('starts an API under Jest', async (context) => {
-    needsInstallation(context);
-    const args = [join(project(), 'node_modules/jest/bin/jest.js'), '--ci', 'jest.test.cjs'];
-    const { stderr } = await run(process.execPath, args, { cwd: project(), env });
-    expect(stderr).toMatch(/^Tests: +1 passed, 1 total$/m);
-  });
-
-  it('starts an API under vitest for a whole project', async (context) => {
-    needsInstallation(context);
+  it('has the types of a whole project that tests with it', async () => {
     await run(TSC, ['--noEmit'], { cwd: project() });
-    const vitest = join(project(), 'node_modules/vitest/vitest.mjs');
-    const args = [vitest, 'run', '--reporter=json', 'daily-report'];
-    const { stdout } = await run(process.execPath, args, { cwd: project(), env });
-    expect(JSON.parse(stdout)).toMatchObject({
-      numPassedTests: 3,
-      numFailedTests: 0,
-      success: true,
-    });
   });
 
-  it('has the command line, which resolves paths from the current folder', async (context) => {
-    needsInstallation(context);
+  it.each([
+    ['Jest', 'jest/bin/jest.js --ci --json jest.test.cjs', 1],
+    ['vitest for a whole project', 'vitest/vitest.mjs run --reporter=json daily-report', 3],
+  ])('starts an API under %s', async (_runner, command, numPassedTests) => {
+    const args = words(join(project(), 'node_modules', command));
+    const said = await run(process.execPath, args, { cwd: project(), env });
+    expect(JSON.parse(said)).toMatchObject({ numPassedTests, numFailedTests: 0, success: true });
+  });
+
+  it('has the command line, which resolves paths from the current folder', async () => {
     await writeFile(join(project(), 'events.ndjson'), 'no event\n');
     const args = ['publish', 'events.ndjson', '--check', '--environment', 'production'];
     const { status, stdout, stderr } = spawnSync(bin('store-data'), args, {
@@ -196,8 +160,7 @@ describe.concurrent('the installed package', () => {
     expect(`${status} ${stdout}${stderr}`).toMatch(/line 1/);
   });
 
-  it('names the required Node version in one line', async (context) => {
-    needsInstallation(context);
+  it('names the required Node version in one line', () => {
     const versions =
       "Object.defineProperty(process, 'versions', { value: { ...process.versions, node: '22.1.0' } })";
     const old = ['--import', `data:text/javascript,${encodeURIComponent(versions)}`];

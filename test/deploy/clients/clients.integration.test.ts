@@ -264,20 +264,6 @@ describe.concurrent.each(Object.keys(LANGUAGES) as (keyof typeof LANGUAGES)[])(
         expect(second).toMatchObject({ ids: [expect.any(String)], more: false });
       });
 
-      it('and holds requests until something changes, through faults', async (context) => {
-        const id = await giveStore(service, `followed${language}`);
-        const change: Fault = async (exchange) => {
-          const answered = none(exchange);
-          await service.apply([anOrder('o4', {}, id)]);
-          await answered;
-        };
-        const step = changes({ kinds: ['order'], wait: 30 }, 2);
-        const faults = { data: [none, reset, html502, change] };
-        const { results, retries } = await drive(context, [step], { id, ...faults });
-        expect(retries).toHaveLength(2);
-        expect(batchesOf(results)[1]?.ids).toEqual([expect.stringContaining('order/o4/')]);
-      });
-
       it('and keeps to its share of the quota', async (context) => {
         // 4 requests in 3 s, of which a half are its own.
         const id = await giveStore(meagre, `shares${language}`);

@@ -245,10 +245,10 @@ export const SCENARIOS: readonly Scenario[] = [
     alert: 'StoreDataNewerSchema',
     endsAfter: 65,
     // The first event creates the series.
-    fires: { newerSchema: '_x10 1x110' },
-    at: '12m',
-    labels: { environment: 'production', entity: 'order' },
-    silent: { newerSchema: '7x120' },
+    ...alone('newerSchema', '_x10 1x110', '7x120', '12m', {
+      environment: 'production',
+      entity: 'order',
+    }),
     until: '90m',
   },
   {
@@ -267,10 +267,10 @@ export const SCENARIOS: readonly Scenario[] = [
   {
     alert: 'StoreDataDeadLettersExpired',
     endsAfter: 65,
-    fires: { lettersExpired: '2x10 3x110' },
-    at: '12m',
-    labels: { ...LETTERS, reason: 'data_invalid' },
-    silent: { lettersExpired: '2x120' },
+    ...alone('lettersExpired', '2x10 3x110', '2x120', '12m', {
+      ...LETTERS,
+      reason: 'data_invalid',
+    }),
     until: '90m',
   },
   {

@@ -22,6 +22,7 @@ import {
 } from '#test/service-process.ts';
 import { succeeds } from '#test/succeeds.ts';
 import { times } from '#test/times.ts';
+import { fetchTokens, publishKeys } from '#test/tokens.ts';
 import { note } from '../results.ts';
 import { watchSlowness } from '../slowness.ts';
 
@@ -103,18 +104,12 @@ async function startTraffic({ settings, ofServices }: Servers) {
   const over = new AbortController();
   begun.defer(async () => over.abort());
   const orders = publishOrders(installation, over.signal);
-  const readers = new Map<string, string>();
-  const give = async (storeId: string, clientId: string) => {
-    await installation.publishAccess([{ ...keyEvent(clientId, 1), storeId }]);
-    let token = '';
-    await eventually('the key counts', async () => {
-      const { status, json } = await api.askToken(clientId, 'secret');
-      if (status === 200) token = (json as { access_token: string }).access_token;
-      return status === 200;
-    });
-    return token;
+  /** A key and a token for each store. */
+  const give = async (storeIds: readonly string[]) => {
+    const keys = await publishKeys(installation, storeIds);
+    return { keys, tokens: await fetchTokens(url, keys) };
   };
-  for (const storeId of STORES) readers.set(storeId, await give(storeId, storeId));
+  const { tokens: readers } = await give(STORES);
   const get = (path: string, token: string) => {
     const headers = { authorization: `Bearer ${token}` };
     return fetch(`${url}${path}`, { headers, signal: AbortSignal.timeout(10_000) });
@@ -149,16 +144,16 @@ async function startTraffic({ settings, ofServices }: Servers) {
    * wrong, or service resumes late.
    */
   const passThrough = async ({ name, cause, lastsMs = LASTS_MS, also = [] }: State) => {
-    const clientId = `k${revoked.length}`;
-    const token = await give('s1', clientId);
+    const { keys, tokens } = await give(['s1']);
+    const token = tokens.get('s1') ?? '';
     const slowness = watchSlowness();
     asking.take();
     const before = orders.published();
     const end = await cause();
-    const revocation = { ...keyEvent(clientId, 2, { status: 'revoked' }), storeId: 's1' };
+    const revocations = keys.map(({ clientId }) => keyEvent(clientId, 2, { status: 'revoked' }));
     // While Kafka is away it tries again.
     const revoking = eventually('the revocation is published', () =>
-      succeeds(installation.publishAccess([revocation])),
+      succeeds(installation.publishAccess(revocations)),
     );
     let refusedAt = 0;
     const refused = eventually('the revocation takes effect', async () => {

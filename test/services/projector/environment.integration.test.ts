@@ -1,12 +1,16 @@
 import { MongoWriteConcernError } from 'mongodb';
 import { pino } from 'pino';
-import { beforeAll, expect, it } from 'vitest';
+import { beforeAll, expect, it, onTestFinished } from 'vitest';
 import { createSupervisor, type SupervisorOptions } from '#projector/environment.ts';
 import { createMetrics } from '#projector/metrics.ts';
 import { StoreDataError, unavailable } from '#shared/errors.ts';
+import { accessTopic, changesTopic } from '#shared/events/topics.ts';
 import { createFirstGeneration, PROJECTION_VERSION } from '#shared/read-models/generation.ts';
+import { orderEvent } from '#test/events.ts';
 import { useInstallation } from '#test/hooks.ts';
 import { eventually } from '#test/eventually.ts';
+import { startSilentProjector } from '#test/projectors.ts';
+import { caughtUp } from '#test/read-models.ts';
 
 const installation = useInstallation({ environments: 2, partitions: 1 });
 beforeAll(async () => {
@@ -91,4 +95,18 @@ it('a projector stops only the environment with a configuration error that shows
     for (const one of supervisors) await one.stop();
   }
   expect(stopped.toSorted()).toEqual([common, mistaken].toSorted());
+});
+
+it('the events of an environment are read by its own projectors alone', async () => {
+  const { environments } = installation.config;
+  for (const environment of environments)
+    await installation.publish([orderEvent('o1')], environment);
+  for (const environment of environments) {
+    const projector = await startSilentProjector(installation, environment);
+    onTestFinished(() => projector.stop());
+    await caughtUp(installation, environment);
+    const { values } = await projector.metrics.lag.get();
+    const topics = values.map(({ labels }) => labels.topic);
+    expect(new Set(topics)).toEqual(new Set([changesTopic(environment), accessTopic(environment)]));
+  }
 });

@@ -8,6 +8,7 @@ import { orderEvent } from '#test/events.ts';
 import { useInstallation } from '#test/hooks.ts';
 import { eventually } from '#test/eventually.ts';
 import { caughtUp, readModels } from '#test/read-models.ts';
+import { times } from '#test/times.ts';
 
 const BYTES = 2_000;
 const POISON = 100;
@@ -44,8 +45,7 @@ describe('the space for dead letters', () => {
   };
   const comesTo = (name: string, expected: number) =>
     eventually(`${name} is ${expected}`, async () => (await metric(name)) === expected);
-  const poison = (count: number) =>
-    Array.from({ length: count }, () => ({ key: 's1', value: TEXT }));
+  const poison = (count: number) => times(count, () => ({ key: 's1', value: TEXT }));
 
   it('keeps messages up to its bytes, then only positions and reasons', async () => {
     await installation.send(topic, poison(POISON));

@@ -8,6 +8,7 @@ import { eventually } from '#test/eventually.ts';
 import { produceRaw } from '#test/raw-produce.ts';
 import { caughtUp, idsIn, readModels } from '#test/read-models.ts';
 import { encodeBatch, type RecordToEncode } from '#test/record-batches.ts';
+import { times } from '#test/times.ts';
 import { expectRefused, runCommand, runJson } from '../admin/run-command.ts';
 
 const MIB = 1_048_576;
@@ -33,10 +34,7 @@ const CASES: Record<string, { batch: () => Buffer; applied: string[]; letters: L
   },
   'with a hundred thousand headers': {
     batch: () =>
-      compressed(
-        order('headers', { headers: Array.from({ length: 100_000 }, () => ['h', null]) }),
-        order('few'),
-      ),
+      compressed(order('headers', { headers: times(100_000, () => ['h', null]) }), order('few')),
     applied: ['few'],
     letters: [{ reason: 'too_large', detail: 'the message has more than 10000 headers' }],
   },
@@ -75,7 +73,7 @@ describe('an intact record batch', () => {
     async (_what, { batch, ...expected }) => {
       const before = { orders: await orders(), letters: await letters() };
       const at = await produce(batch());
-      const behind = Array.from({ length: 8 }, (_, index) => `${at}-${index}`);
+      const behind = times(8, (index) => `${at}-${index}`);
       await installation.publish(behind.map((subject) => orderEvent(subject)));
       await caughtUp(installation);
       const applied = (await orders()).filter((id) => !before.orders.includes(id));

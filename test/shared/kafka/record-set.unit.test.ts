@@ -127,13 +127,6 @@ describe('a record set', () => {
     },
   );
 
-  it('has no key where its length is negative', async () => {
-    const records = [{ key: null, value: Buffer.from('a'), says: { key: -2 } }];
-    expect(await decode(encodeBatch({ records }))).toMatchObject([
-      { key: null, value: Buffer.from('a') },
-    ]);
-  });
-
   it('ignores impossible offsets', async () => {
     const values = texts('c', 'd', 'e');
     for (const baseOffset of [-5, 1, 10_000]) {

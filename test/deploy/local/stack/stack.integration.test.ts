@@ -81,21 +81,6 @@ test('a stack names an address that does not answer before it starts any server'
   expect(lines.filter((line) => line.startsWith('kafka:'))).toEqual([]);
 });
 
-test('a stack uses given addresses that answer', async () => {
-  const { KAFKA_BROKERS, MONGODB_URI, REDIS_URL } = process.env;
-  const env = { ...process.env, STACK_SOURCE: '' };
-  const stack = await startStack({ dataFolder, env, log: () => undefined });
-  expect(stack).toMatchObject({
-    sources: ['address', 'address', 'address'],
-    kafkaBrokers: KAFKA_BROKERS?.split(','),
-    mongodbUri: MONGODB_URI,
-    redisUrl: REDIS_URL,
-  });
-  await stack.stop();
-  await using client = new MongoClient(stack.mongodbUri);
-  expect(await client.db().admin().ping()).toMatchObject({ ok: 1 });
-});
-
 test('a stack says what to install, part by part, on a machine without any source', async () => {
   const STORE_DATA_CACHE = join(dataFolder, 'cache');
   const env = { PATH: '/nowhere', STACK_SOURCE: 'program', STORE_DATA_CACHE };

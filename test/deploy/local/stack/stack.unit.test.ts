@@ -1,6 +1,5 @@
 /** The local stack without its servers: folders, ports, logs, sources and settings. */
-import { spawn, spawnSync } from 'node:child_process';
-import { once } from 'node:events';
+import { spawnSync } from 'node:child_process';
 import { existsSync, writeFileSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { join } from 'node:path';
@@ -9,14 +8,8 @@ import { cacheFolder, requirePlatform } from '#local/stack/fetch.ts';
 import { claimFolder, dataFolderAt } from '#local/stack/part.ts';
 import { startStack } from '#local/stack/stack.ts';
 import { useFolder } from '#test/folder.ts';
-import { times } from '#test/times.ts';
 
 const path = useFolder({ ofEachTest: true });
-
-/** The id of a dead process. */
-function endedPid(): number {
-  return spawnSync('true').pid;
-}
 
 test('a start names a folder that cannot be made, and the option that selects another one', async () => {
   const below = dataFolderAt(join(path, 'file', 'folder'));
@@ -28,7 +21,7 @@ test('a start names a folder that cannot be made, and the option that selects an
 
 test('a claim of a folder ignores an owner that died, or a later process with its id', async () => {
   const folder = dataFolderAt(path);
-  const dead = { pid: endedPid(), started: '1' };
+  const dead = { pid: spawnSync('true').pid, started: '1' };
   const former = join(path, 'owner-1.json');
   writeFileSync(former, JSON.stringify({ owner: dead, guardian: dead }));
   await claimFolder(folder, process.pid);
@@ -36,28 +29,6 @@ test('a claim of a folder ignores an owner that died, or a later process with it
   const earlier = { pid: process.pid, started: '1' };
   writeFileSync(folder.ownerFile, JSON.stringify({ owner: earlier, guardian: dead }));
   await claimFolder(folder, process.pid);
-});
-
-test('a claim gives the folder of a dead owner to one of several processes that claim it at once', async () => {
-  const dead = { pid: endedPid(), started: '1' };
-  const part = new URL('../../../../deploy/local/stack/part.ts', import.meta.url).href;
-  const program = `
-    import { claimFolder, dataFolderAt } from ${JSON.stringify(part)};
-    const [path, at] = process.argv.slice(1);
-    while (Date.now() < Number(at));
-    process.stdout.write(await claimFolder(dataFolderAt(path), process.pid).then(() => 'claimed', ({ message }) => message));
-    // Its claim counts while it lives.
-    setTimeout(() => undefined, 60_000);`;
-  writeFileSync(join(path, 'owner-1.json'), JSON.stringify({ owner: dead, guardian: dead }));
-  const args = ['--input-type=module', '--eval', program, path, String(Date.now() + 1_500)];
-  const processes = times(4, () => spawn(process.execPath, args));
-  const exited = processes.map((child) => once(child, 'exit'));
-  const said = await Promise.all(
-    processes.map(async ({ stdout }) => String((await once(stdout, 'data'))[0])),
-  );
-  for (const child of processes) child.kill('SIGKILL');
-  await Promise.all(exited);
-  expect(said.filter((text) => text === 'claimed')).toHaveLength(1);
 });
 
 test('a stack refuses to keep the data of a cluster before it starts any server', async () => {

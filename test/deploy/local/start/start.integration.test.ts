@@ -120,15 +120,6 @@ describe('while it runs', () => {
     await vi.waitFor(() => expect(answersTo(read)).toMatchObject(published), SOON);
   });
 
-  test('a periodic line shows orders, backlog, events and freshness', async () => {
-    const line =
-      /^ \d+ stores · (?<orders>[\d,]+) orders · backlog [^]*? events +[\d.,]+\/s .*freshness p50 [\d.]+ m?s/m;
-    await vi.waitFor(() => expect(running.output()).toMatch(line), SOON);
-    const orders = Number(line.exec(running.output())?.groups?.['orders']?.replaceAll(',', ''));
-    // The history of two stores in both environments, and later events.
-    expect(orders).toBeGreaterThanOrEqual(2 * (200 + 20));
-  });
-
   test('stack.json has addresses and keys, readable only by its owner', () => {
     expect(statSync(stackFilePath(folder)).mode & 0o777).toBe(0o600);
     expect(Object.keys(file).toSorted()).toEqual(

@@ -1,10 +1,9 @@
-/** `npm start` without its servers: options, files, keys, figures, the screen. */
+/** `npm start` without its servers: options, files and keys. */
 import { statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, onTestFinished, test, vi } from 'vitest';
 import { keySeed, makeKeys, prepareSigningKey } from '#local/start/files.ts';
 import { readOptions } from '#local/start/options.ts';
-import { createScreen, type Output } from '#local/start/screen.ts';
 import { loadSigningKeys } from '#query/access/tokens.ts';
 import { readConfig } from '#shared/config.ts';
 import { useFolder } from '#test/folder.ts';
@@ -58,36 +57,4 @@ test('options have defaults, and bounds', () => {
   onTestFinished(() => void vi.restoreAllMocks());
   expect(() => readOptions(['--port', '65536'])).toThrow('ended');
   expect(said.mock.calls.join()).toContain('whole number from 0 to 65535');
-});
-
-/** A screen, and what is written on it. */
-function screenOf(terminal: Partial<Output>, isPlain?: boolean, now?: () => number) {
-  const texts: string[] = [];
-  const output = { ...terminal, write: (text: string) => texts.push(text) > 0 } as Output;
-  return { texts, screen: createScreen(output, isPlain, now) };
-}
-
-test('on a terminal the status lines stay below the log lines', () => {
-  const { texts, screen } = screenOf({ isTTY: true });
-  screen.live(['a 1', 'b 1']);
-  screen.line('log');
-  expect(texts).toEqual(['a 1\nb 1\n', '\r\u001B[2A\u001B[Jlog\na 1\nb 1\n']);
-  // A terminal that does not know its size is written as one of 80 columns.
-  const unsized = screenOf({ isTTY: true, columns: 0, rows: 0 });
-  unsized.screen.live(['a'.repeat(90)]);
-  expect(unsized.texts).toEqual([`${'a'.repeat(79)}\n`]);
-});
-
-test.each([
-  ['elsewhere', false, false],
-  ['on a terminal that is to stay plain', true, true],
-])('%s a plain line is written every few seconds', (_, isTTY, isPlain) => {
-  let now = 0;
-  const { texts, screen } = screenOf({ isTTY }, isPlain, () => now);
-  for (; now <= 10_000; now += 1_000) screen.live([`after ${now}`, 'and more']);
-  screen.live([]);
-  screen.line('for good');
-  expect(texts.join('')).toBe(
-    'after 0\nand more\nafter 5000\nand more\nafter 10000\nand more\nfor good\n',
-  );
 });

@@ -9,18 +9,16 @@ import { eventually } from '#test/eventually.ts';
 import { caughtUp } from '#test/read-models.ts';
 import { produceRaw } from '#test/raw-produce.ts';
 import { encodeBatch } from '#test/record-batches.ts';
+import { times } from '#test/times.ts';
 
 const BOMB_BYTES = 65 * 1_048_576;
 
 const service = useQueryService({ environments: 2, partitions: 1 });
 
-const many = <T>(length: number, make: (index: number) => T) =>
-  Array.from({ length }, (_, index) => make(index));
-
 /** An order of 195 kB without a total. */
 const refused = (index: number) => {
   const item = { product_id: 'p', name: 'x', quantity: 1, unit_price: '1.00', total: '1.00' };
-  const items = many(500, () => ({ ...item, options: many(100, () => ({})) }));
+  const items = times(500, () => ({ ...item, options: times(100, () => ({})) }));
   const data = {
     status: 'pending',
     order_type: 'takeout',
@@ -36,14 +34,14 @@ const FLOODS: Record<string, (environment: string) => Promise<number>> = {
     const codec = { number: 4, pack: (bytes: Buffer) => zlib.zstdCompressSync(bytes) };
     const bomb = encodeBatch({ records: [{ value: Buffer.alloc(BOMB_BYTES) }], codec });
     const target = { topic: changesTopic(environment), partition: 0 };
-    await Promise.all(many(24, () => produceRaw(service.installation.kafka, target, bomb)));
+    await Promise.all(times(24, () => produceRaw(service.installation.kafka, target, bomb)));
     return 24;
   },
   '150 orders of 195 kB that are refused': async (environment) => {
     // A request may have 10 MiB.
     for (let sent = 0; sent < 150; sent += 30)
       await service.installation.publish(
-        many(30, (index) => refused(sent + index)),
+        times(30, (index) => refused(sent + index)),
         environment,
       );
     return 150;
@@ -51,7 +49,7 @@ const FLOODS: Record<string, (environment: string) => Promise<number>> = {
   '100,000 orders': async (environment) => {
     const time = new Date('2026-01-01T00:00:00Z');
     const order = (index: number) => orderEvent(`o${index}`, { storeId: `s${index % 50}`, time });
-    await service.installation.publish(many(100_000, order), environment);
+    await service.installation.publish(times(100_000, order), environment);
     return 100_000;
   },
 };

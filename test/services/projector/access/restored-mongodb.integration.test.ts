@@ -2,39 +2,38 @@
  * MongoDB is restored from an old backup: Redis and the log still have the lost changes of access.
  */
 import { expect, it } from 'vitest';
-import { controlCollections } from '#shared/access/access-keys.ts';
 import { useQueryService } from '#test/hooks.ts';
 import { runCommand, runJson } from '../../admin/run-command.ts';
 
 const service = useQueryService();
 
 const COLLECTIONS = ['access_keys', 'store_access', 'revoked_sessions', 'checkpoints'];
-const database = () => service.installation.databases.control;
 
-const backUp = () =>
-  Promise.all(
+/** Copies the collections. @returns what replaces them by the copies. */
+async function backUp(): Promise<() => Promise<void>> {
+  const copies = await Promise.all(
     COLLECTIONS.map(async (name) => {
-      const collection = database().collection(name);
+      const collection = service.installation.databases.control.collection(name);
       return { collection, documents: await collection.find().toArray() };
     }),
   );
-
-async function restore(backup: Awaited<ReturnType<typeof backUp>>): Promise<void> {
-  for (const { collection, documents } of backup) {
-    await collection.deleteMany({});
-    if (documents.length > 0) await collection.insertMany(documents);
-  }
+  return async () => {
+    for (const { collection, documents } of copies) {
+      await collection.deleteMany({});
+      if (documents.length > 0) await collection.insertMany(documents);
+    }
+  };
 }
 
 it('no revoked right returns, and new revocations take effect', async () => {
   const { setKey, api, installation } = service;
-  const { keys } = controlCollections(database());
+  const { keys } = service.control;
   const tokens = new Map<string, string>();
   for (const clientId of ['logged', 'unlogged', 'narrowed', 'changed'])
     tokens.set(clientId, await service.tokenOf({ clientId }));
   const statusOf = async (clientId: string) =>
     (await api.get('/api/order/list', tokens.get(clientId) ?? '')).status;
-  const backup = await backUp();
+  const restore = await backUp();
 
   await setKey({ clientId: 'logged', status: 'revoked' });
   // Many changes, so that the version is far above the backup's.
@@ -52,7 +51,7 @@ it('no revoked right returns, and new revocations take effect', async () => {
   };
   await expectRight(right);
 
-  await restore(backup);
+  await restore();
   expect(await keys.findOne({ _id: 'unlogged' })).toMatchObject({ status: 'active' });
   await expectRight(right);
   // A grant in Redis with a version above MongoDB's does not block a new change.

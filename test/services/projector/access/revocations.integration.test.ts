@@ -1,6 +1,5 @@
 /** A revocation ends its key, whatever else its event contains and whenever it arrives. */
 import { expect, it } from 'vitest';
-import { controlCollections } from '#shared/access/access-keys.ts';
 import { hashSecret } from '#shared/access/secrets.ts';
 import { DEAD_LETTERS } from '#shared/read-models/collections.ts';
 import { useQueryService } from '#test/hooks.ts';
@@ -8,8 +7,8 @@ import { eventually } from '#test/eventually.ts';
 
 const service = useQueryService({ environments: 2 });
 
-const control = () => service.installation.databases.control;
-const letters = () => control().collection<{ reason: string }>(DEAD_LETTERS);
+const letters = () =>
+  service.installation.databases.control.collection<{ reason: string }>(DEAD_LETTERS);
 const HASH = hashSecret('secret');
 const ACTIVE = { secret_sha256: HASH, scopes: ['order'], status: 'active' };
 
@@ -18,7 +17,7 @@ function key(subject: string, sequence: number, data: object, storeId = 's1') {
 }
 
 const statusOf = async (clientId: string) =>
-  (await controlCollections(control()).keys.findOne({ _id: clientId }))?.status;
+  (await service.control.keys.findOne({ _id: clientId }))?.status;
 
 it('a revocation takes effect at any place in a slice, even before its key is created', async () => {
   const revoked = { ...ACTIVE, secret_expires_at: { [HASH]: null }, status: 'revoked' };

@@ -11,6 +11,7 @@ import {
 } from '#shared/read-models/collections.ts';
 import { useInstallation } from '#test/hooks.ts';
 import { emptyReadModels, idsIn } from '#test/read-models.ts';
+import { times } from '#test/times.ts';
 
 const installation = useInstallation();
 let db: Db;
@@ -21,7 +22,7 @@ beforeAll(async () => {
 const stores = () => controlCollections(installation.databases.control).stores;
 const adopt = (adopted?: () => void) =>
   adoptStoreRecords(installation.environment, db, stores(), adopted);
-const adoptTogether = () => Promise.all(Array.from({ length: 8 }, () => adopt()));
+const adoptTogether = () => Promise.all(times(8, () => adopt()));
 const adopted = async (storeId: string) => {
   const found = await stores().findOne({ store_id: storeId });
   return [found?.record_status, found?.record_sequence];
@@ -67,7 +68,7 @@ it('adopting store records misses no change that arrives while it applies marks'
 });
 
 it('many store records are adopted together, those that were marked last first', async () => {
-  const ids = Array.from({ length: 501 }, (_, index) => `m${index}`);
+  const ids = times(501, (index) => `m${index}`);
   const blocked = { sequence: 1, status: 'blocked' } as const;
   await records().insertMany(ids.map((id) => ({ _id: `${id}/${id}`, store_id: id, ...blocked })));
   for (const marked of [ids.slice(0, 500), ids.slice(500)])
