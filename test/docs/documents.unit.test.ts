@@ -96,6 +96,33 @@ it('the guide to errors has a section for each code of data endpoints, and names
   expect(missing).toEqual([]);
 });
 
+it('the README has only figures of speed that the benchmarks have', () => {
+  const readme = readFileSync('README.md', 'utf8');
+  /** Present and historical measurements. */
+  const benchmarks = ['docs/benchmarks.md', 'docs/decisions/0033-rank-trees.md']
+    .map((path) => readFileSync(path, 'utf8'))
+    .join('\n');
+  const [, table = ''] = /\n## Why\n.*?\n\| -.*?\n(.*?)\n\n/s.exec(readme) ?? [];
+  const rows = table.split('\n');
+  expect(rows.length).toBeGreaterThan(3);
+  const lines = benchmarks.split('\n').map((line) => line.replaceAll(/[\s*]+/g, ' '));
+  for (const row of rows) {
+    const [, , ...cells] = row.split('|');
+    const figures = cells.slice(0, 2).map((cell) => cell.match(/[\d,.]*\d/g) ?? []);
+    // A comparison of parts takes one benchmark line per side, any other one line for both.
+    const sides = figures.every(({ length }) => length === 1) ? [figures.flat()] : figures;
+    for (const side of sides) {
+      const isThere = (line: string) =>
+        side.every((figure) => new RegExp(`\\b${figure}\\b`).test(line));
+      expect(lines.some(isThere), `${row}: ${side.join(', ')}`).toBe(true);
+    }
+  }
+  const shares = groupsIn(readme, /gets ([\d.]+) % of its answers/g);
+  const floods = groupsIn(benchmarks, /<!-- flood: begin -->(.*)<!-- flood: end -->/gs);
+  const answered = groupsIn(floods.join(''), / ([\d.]+) % /g);
+  expect(answered).toEqual(Array(4).fill(shares[0]));
+});
+
 const RULES = 'docs/rules.md';
 
 const defined = groupsIn(readFileSync(RULES, 'utf8'), /^- \*\*(R\d+\.\d+)\*\*/gm);
@@ -104,6 +131,11 @@ describe('docs/rules.md', () => {
   it('numbers the rules in order, each number once', () => {
     const inOrder = defined.toSorted((a, b) => a.localeCompare(b, 'en', { numeric: true }));
     expect(defined).toEqual([...new Set(inOrder)]);
+  });
+
+  it('is the only document that is cited for rules', () => {
+    const OTHERS = /\b(?:SPEC|CONTRACT)(?:\.md)? (?:section|§)/;
+    expect(texts.filter(([, text]) => OTHERS.test(text)).map(([path]) => path)).toEqual([]);
   });
 
   it('has every cited rule', () => {
