@@ -154,9 +154,9 @@ async function startParts(
 ): Promise<Pick<RunningProjector, 'isLive' | 'unreadyReason'>> {
   const { config, redis } = parts;
   const publisher = startPublisher(parts);
-  onStop(() => publisher.stop());
+  onStop(publisher.stop);
   const reconciler = startReconciler(parts);
-  onStop(() => reconciler.stop());
+  onStop(reconciler.stop);
   const options = {
     ...parts,
     applyAccess: (environment: string) => consumeAccess(parts, publisher, environment),

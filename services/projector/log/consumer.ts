@@ -10,7 +10,7 @@ import { connectTo, createCluster, type KnownBounds } from '#shared/kafka/cluste
 import { createFetcher } from '#shared/kafka/fetcher.ts';
 import { joinGroup } from '#shared/kafka/membership.ts';
 import { type Logger, RepeatedLines } from '#shared/logging.ts';
-import { PeriodicTask } from '#shared/periodic-task.ts';
+import { startPeriodicTask } from '#shared/periodic-task.ts';
 import { systemClock } from '#shared/waiting.ts';
 import { startLetters } from '../dead-letters.ts';
 import type { ProjectorMetrics } from '../metrics.ts';
@@ -109,7 +109,7 @@ export async function startConsumer(parts: Parts, target: Target): Promise<Runni
     failed,
     logger,
   });
-  const watching = new PeriodicTask({
+  const watching = startPeriodicTask({
     run: async () => assignment.noteBounds(await readBounds()),
     everyMs: BOUNDS_MS,
     failed: (error) => logger.warn({ topic, error }, 'the bounds of the log cannot be read'),
