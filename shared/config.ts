@@ -3,7 +3,6 @@
  * compares `docs/configuration.md`.
  */
 import { closest, distance } from 'fastest-levenshtein';
-import { type Static, Type } from 'typebox';
 import {
   anyText,
   flag,
@@ -14,11 +13,13 @@ import {
   oneOf,
   optional,
   port,
+  readSetting,
   readSettings,
   redisAddress,
   type Setting,
   setting,
   settingsOf,
+  type ValuesOf,
   webAddress,
   wholeNumber,
 } from './config/setting.ts';
@@ -50,7 +51,7 @@ const certificateOf = (side: string, meaning: string) => ({
   keyFile: optional(`${side}_KEY_FILE`, anyText, 'File with the private key of that certificate.'),
 });
 
-const settings = Type.Object({
+const settings = {
   environments: setting(
     'ENVIRONMENTS',
     list(environmentName, 1),
@@ -75,7 +76,7 @@ const settings = Type.Object({
     'numbers',
     'Level and time of log lines: `numbers` (30, milliseconds since 1970) or `names` (`info`, ISO 8601 UTC).',
   ),
-  kafka: Type.Object({
+  kafka: {
     brokers: setting(
       'KAFKA_BROKERS',
       list(hostAndPort, 1),
@@ -88,7 +89,7 @@ const settings = Type.Object({
       '6000',
       'Milliseconds without a heartbeat after which the group gives a projector’s partitions to another.',
     ),
-    tls: Type.Object({
+    tls: {
       enabled: setting('KAFKA_TLS', flag, 'false', 'Whether connections to brokers use TLS.'),
       caFile: optional(
         'KAFKA_TLS_CA_FILE',
@@ -96,8 +97,8 @@ const settings = Type.Object({
         'File with the certificates (PEM) of the brokers’ authorities; if empty, the system’s.',
       ),
       ...certificateOf('KAFKA_TLS', 'File with our own certificate for Kafka, if it requires one.'),
-    }),
-    sasl: Type.Object({
+    },
+    sasl: {
       mechanism: optional(
         'KAFKA_SASL_MECHANISM',
         oneOf('plain', 'scram-sha-256', 'scram-sha-512', 'oauthbearer'),
@@ -114,9 +115,9 @@ const settings = Type.Object({
         'Token endpoint of `oauthbearer`, for the client credentials grant.',
       ),
       scope: optional('KAFKA_SASL_SCOPE', anyText, 'Scope that is requested there.'),
-    }),
-  }),
-  mongodb: Type.Object({
+    },
+  },
+  mongodb: {
     uri: setting(
       'MONGODB_URI',
       mongodbAddress,
@@ -130,7 +131,7 @@ const settings = Type.Object({
       'Milliseconds that a request may wait for MongoDB before it is answered 503; reads whose cost grows with the store have 20 s.',
     ),
     ...userOf('MONGODB', 'User of MongoDB, if the connection string names none.'),
-    tls: Type.Object({
+    tls: {
       caFile: optional(
         'MONGODB_TLS_CA_FILE',
         anyText,
@@ -141,9 +142,9 @@ const settings = Type.Object({
         anyText,
         'File with our own certificate and private key; turns TLS on. `authMechanism=MONGODB-X509` authenticates by it.',
       ),
-    }),
-  }),
-  redis: Type.Object({
+    },
+  },
+  redis: {
     url: setting(
       'REDIS_URL',
       redisAddress,
@@ -158,25 +159,23 @@ const settings = Type.Object({
       'Milliseconds that a Redis command may take before the request is answered 503.',
     ),
     ...userOf('REDIS', 'User of Redis (ACL), if the address names none.'),
-    tls: Type.Object({
+    tls: {
       caFile: optional(
         'REDIS_TLS_CA_FILE',
         anyText,
         'File with the certificates (PEM) of Redis’s authorities; needs a `rediss` address, as the next two do.',
       ),
       ...certificateOf('REDIS_TLS', 'File with our own certificate for Redis, if it requires one.'),
-    }),
+    },
     /** Sentinels have users of their own. */
-    sentinel: Type.Object(
-      userOf(
-        'REDIS_SENTINEL',
-        'User of the sentinels (ACL).',
-        'Password of the sentinels, if they require one; they never get that of Redis.',
-      ),
+    sentinel: userOf(
+      'REDIS_SENTINEL',
+      'User of the sentinels (ACL).',
+      'Password of the sentinels, if they require one; they never get that of Redis.',
     ),
-  }),
+  },
   /** Of a collector of traces, in the variables of OpenTelemetry's standard. */
-  tracing: Type.Object({
+  tracing: {
     endpoint: optional(
       'OTEL_EXPORTER_OTLP_ENDPOINT',
       webAddress,
@@ -244,8 +243,8 @@ const settings = Type.Object({
       '2048',
       'Maximum number of spans that wait to be sent; further ones are dropped.',
     ),
-  }),
-  operations: Type.Object({
+  },
+  operations: {
     host: setting(
       'OPERATIONS_HOST',
       anyText,
@@ -258,8 +257,8 @@ const settings = Type.Object({
       '9090',
       'Port of `/live`, `/ready` and `/metrics`; 0 takes a free one.',
     ),
-  }),
-  query: Type.Object({
+  },
+  query: {
     host: setting(
       'QUERY_HOST',
       anyText,
@@ -267,11 +266,9 @@ const settings = Type.Object({
       'Address on which the query service listens.',
     ),
     port: setting('QUERY_PORT', port, '8080', 'Port of the query service; 0 takes a free one.'),
-    tls: Type.Object(
-      certificateOf(
-        'QUERY_TLS',
-        'File with the query service’s certificate chain, for HTTPS without a proxy; read again when it changes.',
-      ),
+    tls: certificateOf(
+      'QUERY_TLS',
+      'File with the query service’s certificate chain, for HTTPS without a proxy; read again when it changes.',
     ),
     shutdownDelayMs: setting(
       'SHUTDOWN_DELAY_MS',
@@ -287,7 +284,7 @@ const settings = Type.Object({
       'Milliseconds that requests wait on average under overload; a burst waits three times as long. ' +
         'The rest is refused with 503; up to 64 requests at a time never are.',
     ),
-    quota: Type.Object({
+    quota: {
       requests: setting(
         'QUOTA_REQUESTS',
         wholeNumber(1, 1_000_000_000),
@@ -300,9 +297,9 @@ const settings = Type.Object({
         '60',
         'Length of the quota’s window in seconds.',
       ),
-    }),
+    },
     /** Of the token endpoint: failures allowed in a window. */
-    authFailures: Type.Object({
+    authFailures: {
       windowSeconds: setting(
         'AUTH_FAILURES_WINDOW_SECONDS',
         wholeNumber(1, 86_400),
@@ -328,7 +325,7 @@ const settings = Type.Object({
         '200',
         'Failed authentications of one client in that time; then its wrong secrets are answered 429.',
       ),
-    }),
+    },
     maxTokensPerKey: setting(
       'MAX_TOKENS_PER_KEY',
       wholeNumber(1, 1_000_000_000),
@@ -361,8 +358,8 @@ const settings = Type.Object({
       '',
       'Addresses or networks of proxies whose `X-Forwarded-For` is trusted, separated by commas.',
     ),
-  }),
-  tokens: Type.Object({
+  },
+  tokens: {
     issuer: setting('TOKEN_ISSUER', anyText, 'store-data', '`iss` of the tokens.'),
     audience: setting('TOKEN_AUDIENCE', anyText, 'store-data-api', '`aud` of the tokens.'),
     lifetimeSeconds: setting(
@@ -382,8 +379,8 @@ const settings = Type.Object({
       anyText,
       'File that holds the JWK set, instead of `SIGNING_KEYS`; read again every second.',
     ),
-  }),
-  projector: Type.Object({
+  },
+  projector: {
     // The ids of more than 20,000 may be too much for one command of MongoDB.
     sliceEvents: setting(
       'PROJECTOR_SLICE_EVENTS',
@@ -416,7 +413,7 @@ const settings = Type.Object({
       'Whether a projector is ready although the live generation is another release’s: for a second installation ' +
         'beside the one that projects it. Otherwise a new release does not replace projectors that are still needed.',
     ),
-    deadLetters: Type.Object({
+    deadLetters: {
       days: setting(
         'DEAD_LETTER_DAYS',
         wholeNumber(0, 36_500),
@@ -437,11 +434,11 @@ const settings = Type.Object({
         'Whose bytes dead letters keep: `all`, until a customer whom the message may name is deleted; `tied`: only those of messages ' +
           'of a known type whose customers are certain. The others have place, size, digest and reason, and Kafka has the message.',
       ),
-    }),
-  }),
-});
+    },
+  },
+};
 
-export type Config = Static<typeof settings>;
+export type Config = ValuesOf<typeof settings>;
 
 export function describeSettings(): Setting[] {
   return settingsOf(settings);
@@ -455,7 +452,7 @@ export function withoutSettings(env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
 
 /** The format of log lines, readable even if other settings are wrong. */
 export function readLogFormat(env: NodeJS.ProcessEnv): Config['logFormat'] {
-  return readSettings(settings.properties.logFormat, env, []) === 'names' ? 'names' : 'numbers';
+  return readSetting(settings.logFormat, env, []) === 'names' ? 'names' : 'numbers';
 }
 
 /**

@@ -3,12 +3,12 @@ import { type DestinationStream, type Logger, pino, stdTimeFunctions } from 'pin
 import type { Config } from './config.ts';
 import { describeError, framesOf } from './errors.ts';
 import { LRUCache } from 'lru-cache';
-import { StandardOutput } from './standard-output.ts';
+import { openStandardOutput } from './standard-output.ts';
 import { lazy } from './waiting.ts';
 
 export type { Logger } from 'pino';
 
-const standardOutput = lazy(() => new StandardOutput());
+const standardOutput = lazy(openStandardOutput);
 
 /**
  * Lines reach standard output within 200 ms; a killed process loses the last ones.
@@ -51,47 +51,47 @@ function serializeError(error: unknown): object {
 const SAID_EVERY_MS = 60_000;
 const CACHED_LINES = 100;
 
-export class RepeatedLines {
-  readonly #said = new LRUCache<string, { at: number; leftOut: number }>({ max: CACHED_LINES });
-
-  /**
-   * @returns how often the line was left out since it was last logged; `null` if it is to be left
-   * out now.
-   */
-  say(line: string, now = performance.now()): number | null {
-    const said = this.#said.get(line);
-    if (said !== undefined && now - said.at < SAID_EVERY_MS) {
-      said.leftOut += 1;
+/**
+ * @returns a function that tells how often a line was left out since it was last logged; `null` if
+ * it is to be left out now.
+ */
+export function repeatedLines(): (line: string, now?: number) => number | null {
+  const said = new LRUCache<string, { at: number; leftOut: number }>({ max: CACHED_LINES });
+  return (line, now = performance.now()) => {
+    const last = said.get(line);
+    if (last !== undefined && now - last.at < SAID_EVERY_MS) {
+      last.leftOut += 1;
       return null;
     }
-    this.#said.set(line, { at: now, leftOut: 0 });
-    return said?.leftOut ?? 0;
-  }
+    said.set(line, { at: now, leftOut: 0 });
+    return last?.leftOut ?? 0;
+  };
 }
 
 /** Counts failures in a row, which are logged at once and then every minute. */
-export class FailureTracker {
-  #attempts = 0;
-  #since = 0;
-  #saidAt = 0;
+export function countFailures() {
+  let attempts = 0;
+  let since = 0;
+  let saidAt = 0;
+  return {
+    get isFailing(): boolean {
+      return attempts > 0;
+    },
 
-  get isFailing(): boolean {
-    return this.#attempts > 0;
-  }
+    /** @returns what to log; `null` if it was logged within the last minute. */
+    failed(now: number): { attempts: number; seconds: number } | null {
+      attempts += 1;
+      if (attempts === 1) since = now;
+      else if (now - saidAt < SAID_EVERY_MS) return null;
+      saidAt = now;
+      return { attempts, seconds: Math.round((now - since) / 1_000) };
+    },
 
-  /** @returns what to log; `null` if it was logged within the last minute. */
-  failed(now: number): { attempts: number; seconds: number } | null {
-    this.#attempts += 1;
-    if (this.#attempts === 1) this.#since = now;
-    else if (now - this.#saidAt < SAID_EVERY_MS) return null;
-    this.#saidAt = now;
-    return { attempts: this.#attempts, seconds: Math.round((now - this.#since) / 1_000) };
-  }
-
-  /** Notes a success. @returns whether it had failed. */
-  end(): boolean {
-    const hadFailed = this.isFailing;
-    this.#attempts = 0;
-    return hadFailed;
-  }
+    /** Notes a success. @returns whether it had failed. */
+    end(): boolean {
+      const hadFailed = attempts > 0;
+      attempts = 0;
+      return hadFailed;
+    },
+  };
 }

@@ -91,47 +91,43 @@ const RECONNECT_MS = 250;
  * connections and connects anew, as a new process would.
  */
 class RenewedClient extends MongoClient {
-  readonly #logger: Logger | undefined;
   readonly #closed = new AbortController();
-  #newest: TopologyDescription | null = null;
-  #checking: NodeJS.Timeout | undefined;
 
   constructor(logger: Logger | undefined, uri: string, options: MongoClientOptions) {
     super(uri, options);
-    this.#logger = logger;
+    const { signal } = this.#closed;
+    let newest: TopologyDescription;
+    let checking: NodeJS.Timeout | undefined;
+    const check = async () => {
+      if (refusesPrimary(newest)) {
+        logger?.warn(
+          {},
+          'MongoDB has a primary of an older election, as after a restored snapshot: connecting anew',
+        );
+        await super.close();
+        do {
+          try {
+            if (!signal.aborted) await this.connect();
+            // It may have been closed meanwhile.
+            if (signal.aborted) await super.close();
+            break;
+          } catch (error) {
+            logger?.warn({ error: describeError(error) }, 'MongoDB cannot be reached');
+          }
+        } while (await pause(RECONNECT_MS, signal));
+      }
+      checking = undefined;
+    };
     this.on('topologyDescriptionChanged', ({ newDescription }) => {
-      this.#newest = newDescription;
-      if (refusesPrimary(newDescription))
-        this.#checking ??= setTimeout(() => void this.#check(), STALE_MS).unref();
+      newest = newDescription;
+      if (refusesPrimary(newest)) checking ??= setTimeout(() => void check(), STALE_MS).unref();
     });
+    signal.addEventListener('abort', () => clearTimeout(checking));
   }
 
   override close(): Promise<void> {
     this.#closed.abort();
-    clearTimeout(this.#checking);
     return super.close();
-  }
-
-  async #check(): Promise<void> {
-    const { signal } = this.#closed;
-    if (this.#newest !== null && refusesPrimary(this.#newest)) {
-      this.#logger?.warn(
-        {},
-        'MongoDB has a primary of an older election, as after a restored snapshot: connecting anew',
-      );
-      await super.close();
-      do {
-        try {
-          if (!signal.aborted) await this.connect();
-          // It may have been closed meanwhile.
-          if (signal.aborted) await super.close();
-          break;
-        } catch (error) {
-          this.#logger?.warn({ error: describeError(error) }, 'MongoDB cannot be reached');
-        }
-      } while (await pause(RECONNECT_MS, signal));
-    }
-    this.#checking = undefined;
   }
 }
 

@@ -12,65 +12,55 @@ interface PeriodicWork {
   failed?: (error: string) => void;
 }
 
-export class PeriodicTask {
-  readonly #work: PeriodicWork;
-  readonly #stopped = new AbortController();
-  readonly #ended: Promise<void>;
-  #isWoken = false;
-  #endPause = () => undefined as void;
-  #failure: string | null = null;
+export type PeriodicTask = ReturnType<typeof startPeriodicTask>;
 
-  /** Begins at once, or after `delayMs`. */
-  constructor(work: PeriodicWork, delayMs = 0) {
-    this.#work = work;
-    // Its runs are not part of the span that starts it.
-    this.#ended = within(undefined, () => this.#repeat(delayMs));
-  }
+/** Begins at once, or after `delayMs`. */
+export function startPeriodicTask(
+  { run, everyMs, retryMs = everyMs, failed }: PeriodicWork,
+  delayMs = 0,
+) {
+  const stopping = new AbortController();
+  const { signal } = stopping;
+  let failure: string | null = null;
+  /** Resolved to end the next pause, or the one that is under way. */
+  let waking = Promise.withResolvers<void>();
 
-  /** Lets the next run follow without a pause. */
-  wake(): void {
-    this.#isWoken = true;
-    this.#endPause();
-  }
-
-  /** Resolves once the run that is under way has ended; none follows it. */
-  async stop(): Promise<void> {
-    this.#stopped.abort();
-    this.#endPause();
-    await this.#ended;
-  }
-
-  async #repeat(delayMs: number): Promise<void> {
-    const { signal } = this.#stopped;
-    if (delayMs > 0) await this.#pause(delayMs);
-    while (!signal.aborted) {
-      this.#isWoken = false;
-      const pauseMs = await this.#run(signal);
-      if (!this.#isWoken && !signal.aborted) await this.#pause(pauseMs);
-    }
-  }
-
-  async #run(signal: AbortSignal): Promise<number> {
-    const { run, everyMs, retryMs = everyMs, failed } = this.#work;
+  const runOnce = async () => {
     try {
       const pauseMs = (await run(signal)) ?? everyMs;
-      this.#failure = null;
+      failure = null;
       return pauseMs;
     } catch (error) {
-      const failure = describeError(error);
-      if (failure !== this.#failure && !signal.aborted) failed?.(failure);
-      this.#failure = failure;
+      const before = failure;
+      failure = describeError(error);
+      if (failure !== before && !signal.aborted) failed?.(failure);
       return retryMs;
     }
-  }
+  };
+  const pause = async (milliseconds: number) => {
+    const timer = setTimeout(waking.resolve, milliseconds);
+    await waking.promise;
+    clearTimeout(timer);
+  };
+  const repeat = async () => {
+    if (delayMs > 0) await pause(delayMs);
+    while (!signal.aborted) {
+      waking = Promise.withResolvers();
+      await pause(await runOnce());
+    }
+  };
+  // Its runs are not part of the span that starts it.
+  const ended = within(undefined, repeat);
 
-  #pause(milliseconds: number): Promise<void> {
-    return new Promise((resolve) => {
-      const timer = setTimeout(resolve, milliseconds);
-      this.#endPause = () => {
-        clearTimeout(timer);
-        resolve();
-      };
-    });
-  }
+  return {
+    /** Lets the next run follow without a pause. */
+    wake: () => waking.resolve(),
+
+    /** Resolves once the run that is under way has ended; none follows it. */
+    stop: () => {
+      stopping.abort();
+      waking.resolve();
+      return ended;
+    },
+  };
 }

@@ -8,7 +8,7 @@ import { isDeepStrictEqual } from 'node:util';
 import slotOf from 'cluster-key-slot';
 import type { Redis } from 'ioredis';
 import { describeError } from './errors.ts';
-import { PeriodicTask } from './periodic-task.ts';
+import { startPeriodicTask } from './periodic-task.ts';
 import type { RedisNode } from './address.ts';
 import type { RedisMaster, RedisMasters } from './redis-masters.ts';
 
@@ -36,165 +36,150 @@ interface Node {
   master: RedisMaster | null;
 }
 
-export class RedisCluster implements RedisMasters {
-  readonly #seeds: readonly RedisNode[];
-  readonly #connect: (node: RedisNode) => Connection;
-  readonly #following: PeriodicTask;
-  readonly #listeners: (() => void)[] = [];
-  readonly #nodes = new Map<string, Node>();
-  #owners: readonly (Node | undefined)[] = [];
-  #masters: readonly RedisMaster[] = [];
-  #isClosed = false;
+export function createRedisCluster(
+  seeds: readonly RedisNode[],
+  connect: (node: RedisNode) => Connection,
+): RedisMasters {
+  const listeners: (() => void)[] = [];
+  const nodes = new Map<string, Node>();
+  let owners: readonly (Node | undefined)[] = [];
+  let masters: readonly RedisMaster[] = [];
+  let isClosed = false;
   /** The last error of a node. */
-  #problem = 'it is not reached';
+  let problem = 'it is not reached';
 
-  constructor(seeds: readonly RedisNode[], connect: (node: RedisNode) => Connection) {
-    this.#seeds = seeds;
-    this.#connect = connect;
-    this.#following = new PeriodicTask({ run: () => this.#follow(), everyMs: FOLLOW_MS });
-  }
+  const isReady = ({ redis }: { redis: Redis }) => redis.status === 'ready';
+  const find = (key: string) => owners[slotOf(key)]?.master ?? undefined;
+  const isWhole = () => owners.length === SLOTS && !owners.includes(undefined);
 
-  all(): readonly RedisMaster[] {
-    return this.#masters;
-  }
-
-  find(key: string): RedisMaster | undefined {
-    return this.#owners[slotOf(key)]?.master ?? undefined;
-  }
-
-  isWhole(): boolean {
-    return this.#owners.length === SLOTS && !this.#owners.includes(undefined);
-  }
-
-  refusal(): string | null {
-    const refusals = this.#nodes.values().map(({ redis }) => redis.refusal);
-    return refusals.find((refusal) => refusal !== null) ?? null;
-  }
-
-  onChange(listener: () => void): void {
-    this.#listeners.push(listener);
-  }
-
-  async ready(timeoutMs: number): Promise<void> {
-    const isReady = ({ redis }: RedisMaster) => redis.status === 'ready';
-    const end = performance.now() + timeoutMs;
-    while (!this.isWhole() || !this.#masters.every(isReady)) {
-      if (performance.now() > end) {
-        if (this.#masters.some(isReady)) return;
-        throw new Error(`no master of the Redis cluster is ready: ${this.#problem}`);
-      }
-      await sleep(POLL_MS);
-    }
-  }
-
-  disconnect(): void {
-    this.#isClosed = true;
-    void this.#following.stop();
-    for (const node of this.#nodes.values()) this.#leave(node);
-  }
-
-  async #follow(): Promise<number> {
-    const isAnyReady = this.#nodes.values().some(({ redis }) => redis.status === 'ready');
-    if (!isAnyReady) for (const seed of this.#seeds) this.#meet(seed);
+  async function follow(): Promise<number> {
+    if (!nodes.values().some(isReady)) for (const seed of seeds) meet(seed);
     const known = new Map<string, RedisNode>();
     await Promise.all(
-      [...this.#nodes.values()].map(async (node) => {
-        for (const [id, address] of await this.#ask(node)) known.set(id, address);
+      [...nodes.values()].map(async (node) => {
+        for (const [id, address] of await ask(node)) known.set(id, address);
       }),
     );
-    if (known.size > 0 && this.#keepKnown(known)) return POLL_MS;
-    const isServed = this.isWhole() && this.#masters.every(({ redis }) => redis.status === 'ready');
-    return isServed ? FOLLOW_MS : SEARCH_MS;
+    if (known.size > 0 && keepKnown(known)) return POLL_MS;
+    return isWhole() && masters.every(isReady) ? FOLLOW_MS : SEARCH_MS;
   }
 
-  #meet({ host, port }: RedisNode): void {
+  function meet({ host, port }: RedisNode): void {
     const address = `${host}:${port}`;
-    if (this.#isClosed || this.#nodes.has(address)) return;
-    const redis = this.#connect({ host, port });
-    const wake = () => this.#following.wake();
+    if (isClosed || nodes.has(address)) return;
+    const redis = connect({ host, port });
+    const wake = () => following.wake();
     redis.on('ready', wake).on('close', wake).on('moved', wake);
     const reached = new Promise((resolve) => {
       redis.once('ready', resolve).once('close', resolve);
     });
     const met = Promise.race([reached, sleep(MEET_MS, undefined, { ref: false })]);
-    this.#nodes.set(address, { address, redis, met, id: null, claim: null, master: null });
+    nodes.set(address, { address, redis, met, id: null, claim: null, master: null });
   }
 
-  #leave(node: Node): void {
-    this.#nodes.delete(node.address);
-    node.redis.disconnect();
+  function leave({ address, redis }: Node): void {
+    nodes.delete(address);
+    redis.disconnect();
   }
 
   /** Asks a node for its slots. @returns the nodes that it knows; none if it is away. */
-  async #ask(node: Node): Promise<ReadonlyMap<string, RedisNode>> {
+  async function ask(node: Node): Promise<ReadonlyMap<string, RedisNode>> {
     await node.met;
     try {
-      const { id, claim, nodes } = readClusterNodes(String(await node.redis.cluster('NODES')));
-      node.id = id;
-      if (!isDeepStrictEqual(claim, node.claim)) {
-        node.claim = claim;
-        this.#assign();
+      const view = readClusterNodes(String(await node.redis.cluster('NODES')));
+      node.id = view.id;
+      if (!isDeepStrictEqual(view.claim, node.claim)) {
+        node.claim = view.claim;
+        assign();
       }
-      return nodes;
+      return view.nodes;
     } catch (error) {
-      this.#problem = describeError(error);
+      problem = describeError(error);
       return new Map();
     }
   }
 
   /** Keeps known nodes, leaves others, and meets new ones. @returns whether there is a new one. */
-  #keepKnown(known: ReadonlyMap<string, RedisNode>): boolean {
-    const before = this.#nodes.size;
+  function keepKnown(known: ReadonlyMap<string, RedisNode>): boolean {
+    const before = nodes.size;
     const kept = new Map<string, Node>();
     const addresses = new Set([...known.values()].map(({ host, port }) => `${host}:${port}`));
-    for (const node of this.#nodes.values()) {
+    for (const node of nodes.values()) {
       const isKnown = node.id === null ? addresses.has(node.address) : known.has(node.id);
       const id = node.id ?? node.address;
-      const isMoved = node.redis.status !== 'ready' && !addresses.has(node.address);
+      const isMoved = !isReady(node) && !addresses.has(node.address);
       if (isKnown && !isMoved && !kept.has(id)) kept.set(id, node);
-      else this.#leave(node);
+      else leave(node);
     }
-    if (this.#nodes.size < before) this.#assign();
-    for (const [id, address] of known) if (!kept.has(id)) this.#meet(address);
-    return this.#nodes.size > kept.size;
+    if (nodes.size < before) assign();
+    for (const [id, address] of known) if (!kept.has(id)) meet(address);
+    return nodes.size > kept.size;
   }
 
   /** Gives each slot to the node that claims it with the highest epoch. */
-  #assign(): void {
-    const owners: (Node | undefined)[] = Array.from({ length: SLOTS });
-    for (const node of this.#nodes.values()) {
-      for (const [first, last] of node.claim?.ranges ?? []) {
+  function assign(): void {
+    const claimed: (Node | undefined)[] = Array.from({ length: SLOTS });
+    for (const node of nodes.values()) {
+      const { epoch, ranges } = node.claim ?? NO_CLAIM;
+      for (const [first, last] of ranges) {
         for (let slot = first; slot <= last; slot += 1) {
-          if ((owners[slot]?.claim?.epoch ?? -1) < (node.claim?.epoch ?? -1)) owners[slot] = node;
+          if ((claimed[slot]?.claim ?? NO_CLAIM).epoch < epoch) claimed[slot] = node;
         }
       }
     }
-    this.#owners = owners;
-    for (const node of this.#nodes.values()) {
+    owners = claimed;
+    for (const node of nodes.values()) {
       const slots = rangesOf(owners, node);
       if (slots !== (node.master?.slots ?? ''))
-        node.master = slots === '' ? null : this.#masterAt(node, slots);
+        node.master = slots === '' ? null : masterAt(node, slots);
     }
-    const masters = [...this.#nodes.values()].flatMap(({ master }) => master ?? []);
+    const found = [...nodes.values()].flatMap(({ master }) => master ?? []);
     const isSame =
-      masters.length === this.#masters.length &&
-      masters.every((master, index) => master === this.#masters[index]);
+      found.length === masters.length && found.every((master, index) => master === masters[index]);
     if (isSame) return;
-    this.#masters = masters;
-    for (const listener of this.#listeners) listener();
+    // Another list only where masters are others: a reconciliation compares the lists themselves.
+    masters = found;
+    for (const listener of listeners) listener();
   }
 
-  #masterAt(node: Node, slots: string): RedisMaster {
-    const tag = tagOf(this.#owners.indexOf(node));
+  function masterAt(node: Node, slots: string): RedisMaster {
+    const tag = tagOf(owners.indexOf(node));
     const master: RedisMaster = {
       redis: node.redis,
       slots,
       local: (prefix) => `${prefix}:{${tag}}`,
-      owns: (key) => this.find(key) === master,
+      owns: (key) => find(key) === master,
       find: (key) => (master.owns(key) ? master : undefined),
     };
     return master;
   }
+
+  const following = startPeriodicTask({ run: follow, everyMs: FOLLOW_MS });
+  return {
+    all: () => masters,
+    find,
+    isWhole,
+    refusal() {
+      const refusals = nodes.values().map(({ redis }) => redis.refusal);
+      return refusals.find((refusal) => refusal !== null) ?? null;
+    },
+    onChange: (listener) => void listeners.push(listener),
+    async ready(timeoutMs) {
+      const end = performance.now() + timeoutMs;
+      while (!isWhole() || !masters.every(isReady)) {
+        if (performance.now() > end) {
+          if (masters.some(isReady)) return;
+          throw new Error(`no master of the Redis cluster is ready: ${problem}`);
+        }
+        await sleep(POLL_MS);
+      }
+    },
+    disconnect() {
+      isClosed = true;
+      void following.stop();
+      for (const node of nodes.values()) leave(node);
+    },
+  };
 }
 
 function rangesOf(owners: readonly (Node | undefined)[], node: Node): string {
@@ -213,6 +198,9 @@ export interface Claim {
   epoch: number;
   ranges: readonly (readonly [first: number, last: number])[];
 }
+
+/** Of a node that is no master. */
+const NO_CLAIM: Claim = { epoch: -1, ranges: [] };
 
 const LINE =
   /^(?<id>\S+) (?<host>\S*):(?<port>\d+)(?:@\d+)?(?:,(?<name>[^\s,]*)\S*)? (?<flags>\S+) \S+ \S+ \S+ (?<epoch>\d+) \S+(?<slots>.*)$/;

@@ -9,7 +9,7 @@ import { describeError, isRefusal } from './errors.ts';
 import type { Logger } from './logging.ts';
 import type { metricFactory } from './operations.ts';
 import { readRedisAddress, type RedisAddress, type RedisNode } from './address.ts';
-import { RedisCluster } from './redis-cluster.ts';
+import { createRedisCluster } from './redis-cluster.ts';
 import { onlyMaster, type RedisMasters } from './redis-masters.ts';
 import { activeSpan, errorType } from './tracing.ts';
 import { withTimeLimit } from './waiting.ts';
@@ -59,7 +59,7 @@ export function createRedis(
   const options = optionsOf(config.redis, address);
   const connect = (node: RedisNode) =>
     new RedisConnection(address.urlOf(node), options, watcher, seconds);
-  if (address.kind === 'cluster') return new RedisCluster(address.nodes, connect);
+  if (address.kind === 'cluster') return createRedisCluster(address.nodes, connect);
   const redis = connect(address.nodes[0]);
   const master = onlyMaster(redis);
   const all = [master];

@@ -15,29 +15,38 @@ const MAX_WAITING_CHARACTERS = 16 * 1_048_576;
 const FULL_PIPE_MS = 20;
 const MAX_EXIT_MS = 1_000;
 
-export class StandardOutput {
-  readonly #fd: number;
-  #waiting = '';
-  #isWriting = false;
+export function openStandardOutput(fd = 1) {
+  let waiting = '';
+  let isWriting = false;
 
-  constructor(fd = 1) {
-    this.#fd = fd;
-    setInterval(() => this.#flush(), FLUSH_MS).unref();
-    process.on('exit', () => this.flushSync());
+  function take(): Buffer {
+    const bytes = Buffer.from(waiting);
+    waiting = '';
+    return bytes;
   }
 
-  write(line: string): void {
-    if (this.#waiting.length > MAX_WAITING_CHARACTERS) return;
-    this.#waiting += line;
-    if (this.#waiting.length >= BUFFERED_CHARACTERS) this.#flush();
+  function flush(): void {
+    if (isWriting || waiting === '') return;
+    isWriting = true;
+    send(take());
   }
 
-  /** Pino calls it after a fatal line. */
-  flushSync(): void {
-    let bytes = this.#take();
+  function send(bytes: Buffer): void {
+    write(fd, bytes, (error, written) => {
+      if (hasCode(error, 'EAGAIN')) setTimeout(() => send(bytes), FULL_PIPE_MS);
+      else if (error === null && written < bytes.length) send(bytes.subarray(written));
+      else {
+        isWriting = false;
+        if (waiting.length >= BUFFERED_CHARACTERS) flush();
+      }
+    });
+  }
+
+  function flushSync(): void {
+    let bytes = take();
     for (const end = Date.now() + MAX_EXIT_MS; bytes.length > 0;) {
       try {
-        bytes = bytes.subarray(writeSync(this.#fd, bytes));
+        bytes = bytes.subarray(writeSync(fd, bytes));
       } catch (error) {
         if (!hasCode(error, 'EAGAIN') || Date.now() > end) return;
         Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, FULL_PIPE_MS);
@@ -45,26 +54,15 @@ export class StandardOutput {
     }
   }
 
-  #flush(): void {
-    if (this.#isWriting || this.#waiting === '') return;
-    this.#isWriting = true;
-    this.#write(this.#take());
-  }
-
-  #write(bytes: Buffer): void {
-    write(this.#fd, bytes, (error, written) => {
-      if (hasCode(error, 'EAGAIN')) setTimeout(() => this.#write(bytes), FULL_PIPE_MS);
-      else if (error === null && written < bytes.length) this.#write(bytes.subarray(written));
-      else {
-        this.#isWriting = false;
-        if (this.#waiting.length >= BUFFERED_CHARACTERS) this.#flush();
-      }
-    });
-  }
-
-  #take(): Buffer {
-    const bytes = Buffer.from(this.#waiting);
-    this.#waiting = '';
-    return bytes;
-  }
+  setInterval(flush, FLUSH_MS).unref();
+  process.on('exit', flushSync);
+  return {
+    write(line: string): void {
+      if (waiting.length > MAX_WAITING_CHARACTERS) return;
+      waiting += line;
+      if (waiting.length >= BUFFERED_CHARACTERS) flush();
+    },
+    /** Pino calls it after a fatal line. */
+    flushSync,
+  };
 }

@@ -3,6 +3,7 @@
  * (docs/operations.md, "Traces").
  */
 import { AsyncLocalStorage } from 'node:async_hooks';
+import type { SpanContext } from '@opentelemetry/api';
 import type { Config } from './config.ts';
 import { StoreDataError } from './errors.ts';
 import type { Logger } from './logging.ts';
@@ -15,7 +16,7 @@ export type Kind = 'internal' | 'server' | 'client' | 'consumer';
 export type Attributes = Readonly<Record<string, string | number>>;
 
 export interface Span {
-  readonly traceId: string;
+  readonly context: SpanContext;
   readonly isEnded: boolean;
   child: (name: string, kind: Kind, attributes?: Attributes) => Span;
   link: (other: Span) => void;
@@ -56,8 +57,8 @@ export async function startTracing(
   logger: Logger,
 ): Promise<Tracing | null> {
   if (tracing.endpoint === null && tracing.tracesEndpoint === null) return null;
-  const { OpenTelemetry } = await import('./tracing/open-telemetry.ts');
-  return new OpenTelemetry(tracing, service, logger);
+  const { createOpenTelemetry } = await import('./tracing/open-telemetry.ts');
+  return createOpenTelemetry(tracing, service, logger);
 }
 
 export function activeSpan(): Span | undefined {

@@ -78,24 +78,20 @@ export async function allEnded<T>(work: Iterable<Promise<T>>): Promise<T[]> {
 
 /**
  * A semaphore: so many may work side by side, and the others wait in the order in which they came.
+ * @returns a function that takes a permit, and resolves with one that returns it.
  */
-export class Semaphore {
-  #free: number;
-  readonly #waiting: (() => void)[] = [];
-
-  constructor(permits: number) {
-    this.#free = permits;
-  }
-
-  async acquire(): Promise<() => void> {
-    if (this.#free > 0) this.#free -= 1;
-    else await new Promise<void>((resolve) => this.#waiting.push(resolve));
+export function createSemaphore(permits: number): () => Promise<() => void> {
+  let free = permits;
+  const waiting: (() => void)[] = [];
+  return async () => {
+    if (free > 0) free -= 1;
+    else await new Promise<void>((resolve) => waiting.push(resolve));
     return () => {
-      const next = this.#waiting.shift();
-      if (next === undefined) this.#free += 1;
+      const next = waiting.shift();
+      if (next === undefined) free += 1;
       else next();
     };
-  }
+  };
 }
 
 export async function* inBatches<T>(

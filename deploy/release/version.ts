@@ -7,9 +7,9 @@ import { copyFileSync, readFileSync, writeFileSync } from 'node:fs';
 
 /** Files that name the version, and where: the first group stays before it. */
 const NAMED: Record<string, RegExp> = {
-  'deploy/clients/python/pyproject.toml': /^(version = ")[^"]*/m,
-  'deploy/clients/typescript/package.json': /^( {2}"version": ")[^"]*/m,
-  'deploy/Dockerfile': /^(ARG VERSION=).*$/m,
+  'deploy/clients/python/pyproject.toml': /^(version = ")[^"]*/gm,
+  'deploy/clients/typescript/package.json': /^( {2}"version": ")[^"]*/gm,
+  'deploy/Dockerfile': /^(ARG VERSION=).*$/gm,
   'deploy/helm/store-data/Chart.yaml': /^((?:app)?[vV]ersion: '?)[\d.]+/gm,
   'deploy/helm/store-data/README.md': /(store-data:)\d+\.\d+\.\d+/g,
 };
@@ -31,9 +31,7 @@ change('CHANGELOG.md', (text) => {
   return text.replace(UNRELEASED, `${UNRELEASED}\n## ${version} - ${today}\n`);
 });
 for (const [path, pattern] of Object.entries(NAMED)) {
-  change(path, (text) =>
-    text.replaceAll(new RegExp(pattern, 'gm'), (_, before: string) => before + version),
-  );
+  change(path, (text) => text.replaceAll(pattern, (_, before: string) => before + version));
 }
 copyFileSync('docs/openapi.json', 'docs/openapi.released.json');
 

@@ -2,29 +2,19 @@
  * The servers of one command: found in the environment or a stack's file, each connected at its
  * first use within seconds.
  */
-import type { Db } from 'mongodb';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type Static, Type } from 'typebox';
 import { Compile } from 'typebox/compile';
-import {
-  type AccessRecord,
-  type ControlCollections,
-  controlCollections,
-} from '#shared/access/access-keys.ts';
+import { type AccessRecord, controlCollections } from '#shared/access/access-keys.ts';
 import { publishAccess } from '#shared/access/grants.ts';
 import { shownAddress, withoutCredentials } from '#shared/address.ts';
 import { type Config, readConfig } from '#shared/config.ts';
 import { describeError, hasCode, refusalOf, StoreDataError, unavailable } from '#shared/errors.ts';
 import { type Admin, createKafka, createProducer, type Kafka } from '#shared/kafka/client.ts';
 import { firstToAnswer, kafkaSecurity } from '#shared/kafka/connection.ts';
-import {
-  createCluster,
-  type KnownBounds,
-  readBounds,
-  readLogBounds,
-} from '#shared/kafka/cluster.ts';
-import { createLogReader, type LogReader } from '#shared/kafka/log-reader.ts';
+import { createCluster, readBounds, readLogBounds } from '#shared/kafka/cluster.ts';
+import { createLogReader } from '#shared/kafka/log-reader.ts';
 import type { LogBounds } from '#shared/kafka/positions.ts';
 import { createLogger } from '#shared/logging.ts';
 import { createWriterClient } from '#shared/mongodb.ts';
@@ -37,146 +27,28 @@ import { WrongUsage } from './options.ts';
 const CONNECT_MS = 5_000;
 const CLOSE_MS = 2_000;
 
+export type Servers = ReturnType<typeof createServers>;
+
 /**
  * Each method that connects throws `environment_unavailable`, `not_authorized`, or `config_invalid`
  * without an address.
  */
-export class Servers {
-  readonly config: Config;
-  readonly #origin: string;
-  readonly #closing: (() => Promise<unknown>)[] = [];
+export function createServers({ config, origin }: Connection) {
+  const { namePrefix, environments } = config;
+  const closing: (() => Promise<unknown>)[] = [];
+  const configured = `configured: ${environments.join(', ')}`;
 
-  constructor({ config, origin }: Connection) {
-    this.config = config;
-    this.#origin = origin;
-  }
-
-  /** The given environment, or the only one. @throws {WrongUsage} naming the configured ones. */
-  environmentOf(flags: EnvironmentFlag): Environment {
-    const [only, ...more] = this.environmentsOf(flags);
-    if (only !== undefined && more.length === 0) return only;
-    throw new WrongUsage(`--environment is needed, since there are several; ${this.#configured()}`);
-  }
-
-  /** The given environment, or all. @throws {WrongUsage} naming the configured ones. */
-  environmentsOf({ environment: given }: EnvironmentFlag): Environment[] {
-    const { environments } = this.config;
-    if (given !== undefined && !environments.includes(given)) {
-      throw new WrongUsage(`there is no environment "${given}"; ${this.#configured()}`);
-    }
-    return (given === undefined ? environments : [given]).map(
-      (name) => new Environment(this, name),
-    );
-  }
-
-  #configured(): string {
-    return `configured: ${this.config.environments.join(', ')}`;
-  }
-
-  async control(): Promise<Db> {
-    return (await this.databases()).control;
-  }
-
-  async access(): Promise<ControlCollections> {
-    return controlCollections(await this.control());
-  }
-
-  async publishToRedis(record: AccessRecord): Promise<void> {
-    const { namePrefix } = this.config;
-    await publishAccess(await this.redis(), namePrefix, await this.access(), record);
-  }
-
-  /** Of the partitions whose leader answers. */
-  async knownBounds(topic: string): Promise<KnownBounds> {
-    return readBounds(await this.kafka.cluster(), topic);
-  }
-
-  /** @throws {StoreDataError} `environment_unavailable` naming partitions without a leader. */
-  async logBounds(topic: string): Promise<LogBounds> {
-    return readLogBounds(await this.kafka.cluster(), topic);
-  }
-
-  async logReader(topic: string): Promise<LogReader> {
-    return createLogReader(await this.kafka.cluster(), await this.control(), topic);
-  }
-
-  /** For changes that need all three servers. */
-  demandAll(): void {
-    for (const name of SERVER_VARIABLES) this.demand(name);
-  }
-
-  /** The address of a server. @throws {StoreDataError} `config_invalid` if it is not set. */
-  demand(name: ServerVariable): string {
-    const { kafka, mongodb, redis } = this.config;
-    const addresses = {
-      KAFKA_BROKERS: kafka.brokers.join(','),
-      MONGODB_URI: mongodb.uri,
-      REDIS_URL: redis.url,
-    };
-    if (addresses[name] !== '') return addresses[name];
-    throw new StoreDataError(
-      'config_invalid',
-      `this command needs ${name}: set it, or start a local stack with "npm start", which writes its addresses to ${STACK_FILE}`,
-    );
-  }
-
-  readonly redis = lazy(() =>
-    this.#connect('Redis', 'REDIS_URL', async () => {
-      let last: Error | undefined;
-      const redis = createRedis(this.config, {
-        away: (error) => {
-          last = error;
-        },
-      });
-      this.#closing.push(async () => redis.disconnect());
-      await redis.ready(CONNECT_MS - 500).catch((error: unknown) => {
-        throw last ?? error;
-      });
-      return redis;
-    }),
-  );
-
-  /** The databases, after MongoDB was reached. */
-  readonly databases = lazy(() =>
-    this.#connect('MongoDB', 'MONGODB_URI', async () => {
-      const client = createWriterClient(this.config, 'admin');
-      this.#closing.push(() => client.close());
-      await client.db('admin').command({ ping: 1 });
-      return new Databases(this.config.namePrefix, client);
-    }),
-  );
-
-  readonly kafka = {
-    admin: lazy(() => this.#connectKafka((kafka) => kafka.admin({ retry: { retries: 4 } }))),
-    producer: lazy(() => this.#connectKafka(createProducer)),
-    cluster: lazy(() => this.#connectKafka(createCluster)),
-  };
-
-  readonly #kafka = lazy(() =>
-    createKafka(this.config, `${this.config.namePrefix}.admin`, createLogger('admin', 'silent')),
-  );
-
-  #connectKafka<C extends Pick<Admin, 'connect' | 'disconnect'>>(
-    create: (kafka: Kafka) => C,
-  ): Promise<C> {
-    return this.#connect('Kafka', 'KAFKA_BROKERS', async () => {
-      const { kafka } = this.config;
-      // kafkajs retries for seconds and hides the cause.
-      await firstToAnswer(kafka.brokers, kafkaSecurity(kafka).ssl);
-      const client = create(this.#kafka());
-      this.#closing.push(() => client.disconnect());
-      await client.connect();
-      return client;
-    });
-  }
-
-  async #connect<T>(name: string, variable: ServerVariable, connect: () => Promise<T>): Promise<T> {
-    const shown = shownAddress(this.demand(variable));
+  async function connect<T>(
+    name: string,
+    variable: ServerVariable,
+    open: () => Promise<T>,
+  ): Promise<T> {
+    const shown = shownAddress(demand(variable));
     const failed = (why: string, cause?: unknown) =>
-      unavailable(`${name} cannot be reached at ${shown} (from ${this.#origin}): ${why}`, cause);
+      unavailable(`${name} cannot be reached at ${shown} (from ${origin}): ${why}`, cause);
     try {
       const late = () => failed(`no answer within ${CONNECT_MS / 1_000} s`);
-      return await withTimeLimit(CONNECT_MS, late, connect);
+      return await withTimeLimit(CONNECT_MS, late, open);
     } catch (error) {
       if (error instanceof StoreDataError) throw error;
       const refusal = refusalOf(error);
@@ -185,12 +57,122 @@ export class Servers {
     }
   }
 
-  /** Closes all connections; waits two seconds for each. */
-  async [Symbol.asyncDispose](): Promise<void> {
-    const late = () => new Error('not closed');
-    const closing = this.#closing.map((close) => withTimeLimit(CLOSE_MS, late, close));
-    await Promise.allSettled(closing);
+  function connectKafka<C extends Pick<Admin, 'connect' | 'disconnect'>>(
+    create: (kafka: Kafka) => C,
+  ): Promise<C> {
+    return connect('Kafka', 'KAFKA_BROKERS', async () => {
+      // kafkajs retries for seconds and hides the cause.
+      await firstToAnswer(config.kafka.brokers, kafkaSecurity(config.kafka).ssl);
+      const client = create(kafkaClient());
+      closing.push(() => client.disconnect());
+      await client.connect();
+      return client;
+    });
   }
+
+  const kafkaClient = lazy(() =>
+    createKafka(config, `${namePrefix}.admin`, createLogger('admin', 'silent')),
+  );
+  const kafka = {
+    admin: lazy(() => connectKafka((client) => client.admin({ retry: { retries: 4 } }))),
+    producer: lazy(() => connectKafka(createProducer)),
+    cluster: lazy(() => connectKafka(createCluster)),
+  };
+
+  const redis = lazy(() =>
+    connect('Redis', 'REDIS_URL', async () => {
+      let last: Error | undefined;
+      const client = createRedis(config, {
+        away: (error) => {
+          last = error;
+        },
+      });
+      closing.push(async () => client.disconnect());
+      await client.ready(CONNECT_MS - 500).catch((error: unknown) => {
+        throw last ?? error;
+      });
+      return client;
+    }),
+  );
+
+  const databases = lazy(() =>
+    connect('MongoDB', 'MONGODB_URI', async () => {
+      const client = createWriterClient(config, 'admin');
+      closing.push(() => client.close());
+      await client.db('admin').command({ ping: 1 });
+      return new Databases(namePrefix, client);
+    }),
+  );
+  const control = async () => (await databases()).control;
+  const access = async () => controlCollections(await control());
+
+  /** The address of a server. @throws {StoreDataError} `config_invalid` if it is not set. */
+  function demand(name: ServerVariable): string {
+    const addresses = {
+      KAFKA_BROKERS: config.kafka.brokers.join(','),
+      MONGODB_URI: config.mongodb.uri,
+      REDIS_URL: config.redis.url,
+    };
+    if (addresses[name] !== '') return addresses[name];
+    throw new StoreDataError(
+      'config_invalid',
+      `this command needs ${name}: set it, or start a local stack with "npm start", which writes its addresses to ${STACK_FILE}`,
+    );
+  }
+
+  /** The given environment, or all. @throws {WrongUsage} naming the configured ones. */
+  function environmentsOf({ environment: given }: EnvironmentFlag): Environment[] {
+    if (given !== undefined && !environments.includes(given)) {
+      throw new WrongUsage(`there is no environment "${given}"; ${configured}`);
+    }
+    return (given === undefined ? environments : [given]).map((name) =>
+      createEnvironment(servers, name),
+    );
+  }
+
+  const servers = {
+    config,
+    kafka,
+    redis,
+    /** The databases, after MongoDB was reached. */
+    databases,
+    control,
+    access,
+    demand,
+    environmentsOf,
+
+    /** The given environment, or the only one. @throws {WrongUsage} naming the configured ones. */
+    environmentOf(flags: EnvironmentFlag): Environment {
+      const [only, ...more] = environmentsOf(flags);
+      if (only !== undefined && more.length === 0) return only;
+      throw new WrongUsage(`--environment is needed, since there are several; ${configured}`);
+    },
+
+    async publishToRedis(record: AccessRecord): Promise<void> {
+      await publishAccess(await redis(), namePrefix, await access(), record);
+    },
+
+    /** Of the partitions whose leader answers. */
+    knownBounds: async (topic: string) => readBounds(await kafka.cluster(), topic),
+
+    /** @throws {StoreDataError} `environment_unavailable` naming partitions without a leader. */
+    logBounds: async (topic: string) => readLogBounds(await kafka.cluster(), topic),
+
+    logReader: async (topic: string) =>
+      createLogReader(await kafka.cluster(), await control(), topic),
+
+    /** For changes that need all three servers. */
+    demandAll(): void {
+      for (const name of SERVER_VARIABLES) demand(name);
+    },
+
+    /** Closes all connections; waits two seconds for each. */
+    async [Symbol.asyncDispose](): Promise<void> {
+      const late = () => new Error('not closed');
+      await Promise.allSettled(closing.map((close) => withTimeLimit(CLOSE_MS, late, close)));
+    },
+  };
+  return servers;
 }
 
 interface EnvironmentFlag {
@@ -198,42 +180,38 @@ interface EnvironmentFlag {
 }
 
 /** An environment that a command works on. */
-export class Environment {
-  readonly servers: Servers;
-  readonly name: string;
+export interface Environment extends AsyncDisposable {
+  servers: Servers;
+  name: string;
   /** Its topic of changes. */
-  readonly topic: string;
-  readonly accessTopic: string;
-  readonly topics: readonly string[];
-
-  constructor(servers: Servers, name: string) {
-    this.servers = servers;
-    this.name = name;
-    [this.topic, this.accessTopic] = this.topics = topicsOf(name);
-  }
-
-  /** Closes the servers. */
-  async [Symbol.asyncDispose](): Promise<void> {
-    await this.servers[Symbol.asyncDispose]();
-  }
-
-  async generations() {
-    return findGenerations(await this.servers.databases(), this.name);
-  }
-
-  async liveGeneration() {
-    return findLiveGeneration(await this.servers.databases(), this.name);
-  }
-
+  topic: string;
+  accessTopic: string;
+  topics: readonly string[];
+  generations: () => ReturnType<typeof findGenerations>;
+  liveGeneration: () => ReturnType<typeof findLiveGeneration>;
   /** Of its topic of changes. */
-  async logBounds(): Promise<LogBounds> {
-    return this.servers.logBounds(this.topic);
-  }
+  logBounds: () => Promise<LogBounds>;
+}
+
+function createEnvironment(servers: Servers, name: string): Environment {
+  const topics = topicsOf(name);
+  const [topic, accessTopic] = topics;
+  return {
+    servers,
+    name,
+    topic,
+    accessTopic,
+    topics,
+    generations: async () => findGenerations(await servers.databases(), name),
+    liveGeneration: async () => findLiveGeneration(await servers.databases(), name),
+    logBounds: () => servers.logBounds(topic),
+    [Symbol.asyncDispose]: () => servers[Symbol.asyncDispose](),
+  };
 }
 
 /** The servers of this process's settings, for a command, which closes them by `await using`. */
 export async function openServers(): Promise<Servers> {
-  return new Servers(await readConnection(process.env));
+  return createServers(await readConnection(process.env));
 }
 
 /**

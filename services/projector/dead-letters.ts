@@ -2,7 +2,7 @@
  * Counts the dead letters of one topic in one database, for metrics and their bound, and removes
  * those that expired.
  */
-import { PeriodicTask } from '#shared/periodic-task.ts';
+import { startPeriodicTask } from '#shared/periodic-task.ts';
 import { isAnybody, NOTHING_KEPT } from '#shared/projection/dead-letters/letter.ts';
 import { type LetterLimits, takeCensus } from '#shared/projection/dead-letters/write.ts';
 import { type DeadLetter, lettersIn } from '#shared/read-models/collections.ts';
@@ -64,7 +64,7 @@ export function startLetters(
     expired.inc({ environment, topic, reason }, deletedCount);
   }
 
-  const polling = new PeriodicTask({
+  const polling = startPeriodicTask({
     run: async () => {
       const began = performance.now();
       if (days > 0) await expireBefore(new Date(Date.now() - days * DAY_MS));

@@ -7,7 +7,7 @@ import type { Db } from 'mongodb';
 import { allEnded } from '#shared/waiting.ts';
 import type { Config } from '#shared/config.ts';
 import { describeError, isUnavailable, StoreDataError } from '#shared/errors.ts';
-import { PeriodicTask } from '#shared/periodic-task.ts';
+import { type PeriodicTask, startPeriodicTask } from '#shared/periodic-task.ts';
 import { createReadModels } from '#shared/read-models/collections.ts';
 import {
   answeringGeneration,
@@ -217,7 +217,7 @@ export function createSupervisor(options: SupervisorOptions, environment: string
     async start(): Promise<void> {
       access = await options.applyAccess(environment);
       await poll(true);
-      polling = new PeriodicTask({ run: () => poll(false), everyMs: POLL_MS }, POLL_MS);
+      polling = startPeriodicTask({ run: () => poll(false), everyMs: POLL_MS }, POLL_MS);
     },
 
     isLive: () =>

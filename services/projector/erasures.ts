@@ -6,7 +6,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Db } from 'mongodb';
 import { isWriteConflict } from '#shared/errors.ts';
-import { PeriodicTask } from '#shared/periodic-task.ts';
+import { startPeriodicTask } from '#shared/periodic-task.ts';
 import { countErasures, findQueued, type QueuedStore } from '#shared/projection/erasure/erase.ts';
 import { erasePiece, MAX_PIECE } from '#shared/projection/erasure/pieces.ts';
 import type { Epochs } from '#shared/projection/slice/epochs.ts';
@@ -33,7 +33,7 @@ export function startErasures(parts: Parts, generation: Generation): () => Promi
   const { logger, metrics } = parts;
   const { open: openGauge, oldestSeconds } = metrics.erasures;
   const { db, labels, assignment } = generation;
-  const working = new PeriodicTask({
+  const working = startPeriodicTask({
     run: async (stopped) => {
       const queued = await findQueued(db);
       const { open, oldest } =

@@ -7,7 +7,7 @@ import { findErasedIn } from '#shared/access/erased-stores.ts';
 import { StoreDataError } from '#shared/errors.ts';
 import { changesTopic } from '#shared/events/topics.ts';
 import type { LogMessage } from '#shared/kafka/message.ts';
-import { PeriodicTask } from '#shared/periodic-task.ts';
+import { startPeriodicTask } from '#shared/periodic-task.ts';
 import { adoptStoreRecords } from '#shared/projection/access/apply.ts';
 import { leaveOutDropped } from '#shared/projection/dead-letters/decisions.ts';
 import { applyChanges } from '#shared/projection/pipeline/apply.ts';
@@ -45,7 +45,7 @@ export async function projectGeneration(
   const epochs = new Epochs();
   const reader = new ChangeReader();
   await using starting = new AsyncDisposableStack();
-  const adopting = new PeriodicTask({
+  const adopting = startPeriodicTask({
     run: async () => {
       if (generation.state === 'live') await adoptStoreRecords(environment, db, stores, publish);
     },
@@ -53,7 +53,7 @@ export async function projectGeneration(
     failed: (error) =>
       logger.warn({ environment, error }, 'the status of stores cannot be adopted yet'),
   });
-  starting.defer(() => adopting.stop());
+  starting.defer(adopting.stop);
   const consumer = await startConsumer(parts, {
     environment,
     db,

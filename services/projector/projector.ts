@@ -9,7 +9,7 @@ import type { Config } from '#shared/config.ts';
 import { describeError, isUnavailable } from '#shared/errors.ts';
 import { topicsOf } from '#shared/events/topics.ts';
 import { type Admin, askKafka, createKafka, checkTopics } from '#shared/kafka/client.ts';
-import { FailureTracker, type Logger } from '#shared/logging.ts';
+import { countFailures, type Logger } from '#shared/logging.ts';
 import { createWriterClient, watchPool } from '#shared/mongodb.ts';
 import { createDecisionIndexes } from '#shared/projection/dead-letters/decisions.ts';
 import { TreeCache } from '#shared/projection/rank-tree/loaded-tree.ts';
@@ -127,7 +127,7 @@ async function waitFor(
   attempt: () => Promise<unknown>,
   logger: Logger,
 ): Promise<void> {
-  for (const failing = new FailureTracker(); ; await sleep(RETRY_MS)) {
+  for (const failing = countFailures(); ; await sleep(RETRY_MS)) {
     try {
       await attempt();
       if (failing.end()) logger.info({ server }, `${server} is reached`);
@@ -154,9 +154,9 @@ async function startParts(
 ): Promise<Pick<RunningProjector, 'isLive' | 'unreadyReason'>> {
   const { config, redis } = parts;
   const publisher = startPublisher(parts);
-  onStop(() => publisher.stop());
+  onStop(publisher.stop);
   const reconciler = startReconciler(parts);
-  onStop(() => reconciler.stop());
+  onStop(reconciler.stop);
   const options = {
     ...parts,
     applyAccess: (environment: string) => consumeAccess(parts, publisher, environment),

@@ -7,7 +7,7 @@ import { describeError, isUnavailable, StoreDataError, unavailable } from '#shar
 import { type WithDeadline, withinStartupTimeout } from './deadline.ts';
 import type { ServiceContext } from './metrics.ts';
 import { pause } from '#shared/waiting.ts';
-import { PeriodicTask } from '#shared/periodic-task.ts';
+import { startPeriodicTask } from '#shared/periodic-task.ts';
 import { CHECKPOINTS } from '#shared/read-models/collections.ts';
 import {
   type Databases,
@@ -85,7 +85,7 @@ export async function watchGenerations(options: GenerationsOptions) {
   };
 
   const first = Promise.withResolvers<void>();
-  const polling = new PeriodicTask({
+  const polling = startPeriodicTask({
     run: async (stopped) => {
       await Promise.all(config.environments.map((environment) => lookUp(environment, stopped)));
       first.resolve();
@@ -113,7 +113,7 @@ export async function watchGenerations(options: GenerationsOptions) {
       const other = [...known].find(([, { isOtherRelease }]) => isOtherRelease);
       return other === undefined ? null : `${other[0]}: ${other[1].reason}`;
     },
-    stop: () => polling.stop(),
+    stop: polling.stop,
   };
 }
 

@@ -16,7 +16,7 @@ import type { FastifyInstance } from 'fastify';
 import { readTlsFiles, type TlsFiles } from '#shared/config/files.ts';
 import type { Logger } from '#shared/logging.ts';
 import { MAX_HEADER_FIELDS } from './responses/send.ts';
-import { PeriodicTask } from '#shared/periodic-task.ts';
+import { startPeriodicTask } from '#shared/periodic-task.ts';
 
 /** A request, headers and body, must have arrived within this time. */
 const REQUEST_TIMEOUT_MS = 10_000;
@@ -213,7 +213,7 @@ function listenByTls(handler: RequestListener, files: TlsFiles, logger: Logger):
     { ...OPTIONS, ...material, handshakeTimeout: REQUEST_TIMEOUT_MS },
     handler,
   );
-  const polling = new PeriodicTask(
+  const polling = startPeriodicTask(
     {
       run: async () => {
         const found = readTlsFiles(files);

@@ -81,7 +81,7 @@ export async function createServices(options: ServiceOptions) {
   opened.defer(gates.stop);
   await withinStartupTimeout(gates.firstAttempts());
   const generations = await watchGenerations({ ...options, databases, readDeadline });
-  opened.defer(() => generations.stop());
+  opened.defer(generations.stop);
   const reads = readsOfGenerations(generations, mongodb, logger);
   opened.defer(reads.stopWatches);
   const sources = { gates, control, prefix, quota: query.quota };

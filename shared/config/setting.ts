@@ -1,5 +1,5 @@
 /**
- * A setting: a TypeBox schema that also names its variable. One tree of them is the configuration's
+ * A setting: a variable and the TypeBox schema of its value. One tree of them is the configuration's
  * type, reader and table.
  */
 import { isIP } from 'node:net';
@@ -8,16 +8,20 @@ import { Format } from 'typebox/format';
 import { Check, Errors } from 'typebox/value';
 import { readAddress, readRedisAddress } from '../address.ts';
 
-export interface Setting {
+export interface Setting<T extends TSchema = TSchema> {
   name: string;
+  schema: T;
   /** As in the table: empty if nothing is set, `null` if the variable is required. */
   default: string | null;
   meaning: string;
 }
 
-interface Annotated {
-  setting: Setting;
+interface SettingTree {
+  [member: string]: Setting | SettingTree;
 }
+
+export type ValuesOf<T> =
+  T extends Setting<infer S> ? Static<S> : { [member in keyof T]: ValuesOf<T[member]> };
 
 /**
  * A setting that always has a value. `fallback` is read like a given text; `null` makes the setting
@@ -28,16 +32,13 @@ export function setting<T extends TSchema>(
   schema: T,
   fallback: string | null,
   meaning: string,
-): T {
-  return { ...schema, setting: { name, default: fallback, meaning } } satisfies Annotated & T;
+): Setting<T> {
+  return { name, schema, default: fallback, meaning };
 }
 
 /** A setting that may be absent: then it is `null`. */
 export function optional<T extends TSchema>(name: string, schema: T, meaning: string) {
-  return Type.Union([schema, Type.Null()], {
-    ...wordsOf(schema),
-    setting: { name, default: '', meaning },
-  } satisfies Annotated & { words?: string });
+  return setting(name, Type.Union([schema, Type.Null()], wordsOf(schema)), '', meaning);
 }
 
 export function wholeNumber(minimum: number, maximum: number) {
@@ -113,40 +114,39 @@ function wordsOf(schema: TSchema): { words?: string } {
   return 'words' in schema && typeof schema.words === 'string' ? { words: schema.words } : {};
 }
 
-export function settingsOf(tree: TSchema): Setting[] {
-  if (isSetting(tree)) return [tree.setting];
-  return Object.values(membersOf(tree)).flatMap(settingsOf);
+export function settingsOf(tree: SettingTree): Setting[] {
+  return Object.values(tree).flatMap((member) => (isSetting(member) ? member : settingsOf(member)));
 }
 
 /**
  * Reads a tree of settings from the environment, and adds a line to `mistakes` for each wrong
  * setting.
  */
-export function readSettings<T extends TSchema>(
+export function readSettings<T extends SettingTree>(
   tree: T,
   env: NodeJS.ProcessEnv,
   mistakes: string[],
-): Static<T> {
-  if (isSetting(tree))
-    return readSetting(tree, env[tree.setting.name] ?? '', mistakes) as Static<T>;
-  return Object.fromEntries(
-    Object.entries(membersOf(tree)).map(([name, member]) => [
-      name,
-      readSettings(member, env, mistakes),
-    ]),
-  ) as Static<T>;
+): ValuesOf<T> {
+  const values = Object.entries(tree).map(([name, member]) => [
+    name,
+    isSetting(member) ? readSetting(member, env, mistakes) : readSettings(member, env, mistakes),
+  ]);
+  return Object.fromEntries(values) as ValuesOf<T>;
 }
 
-function readSetting(schema: Annotated & TSchema, given: string, mistakes: string[]): unknown {
-  const { setting: about } = schema;
+export function readSetting(
+  { name, schema, default: fallback, meaning }: Setting,
+  env: NodeJS.ProcessEnv,
+  mistakes: string[],
+): unknown {
   // An empty variable counts as not set.
-  const text = given === '' ? about.default : given;
+  const text = env[name] || fallback;
   if (text === null) {
-    mistakes.push(`${about.name} is required: ${about.meaning}`);
+    mistakes.push(`${name} is required: ${meaning}`);
     return convert(schema, '');
   }
   const value = convert(schema, text);
-  if (!Check(schema, value)) mistakes.push(`${about.name} ${mistakeIn(schema, value)}`);
+  if (!Check(schema, value)) mistakes.push(`${name} ${mistakeIn(schema, value)}`);
   return value;
 }
 
@@ -170,10 +170,6 @@ function convert(schema: TSchema, text: string): unknown {
     .filter((part) => part !== '');
 }
 
-function isSetting(schema: TSchema): schema is Annotated & TSchema {
-  return 'setting' in schema;
-}
-
-function membersOf(schema: TSchema): Record<string, TSchema> {
-  return 'properties' in schema ? (schema.properties as Record<string, TSchema>) : {};
+function isSetting(member: Setting | SettingTree): member is Setting {
+  return 'schema' in member;
 }

@@ -8,7 +8,7 @@ import { isUnavailable, refusalOf, StoreDataError } from '../errors.ts';
 import type { Config } from '../config.ts';
 import { kafkaSecurity, kafkaSockets, seedBrokers } from './connection.ts';
 import './patches.ts';
-import { type Logger, RepeatedLines } from '../logging.ts';
+import { type Logger, repeatedLines } from '../logging.ts';
 
 // Most exports of kafkajs cannot be imported by name.
 const { ConfigResourceTypes, Kafka: KafkaClient, logLevel } = kafkajs;
@@ -39,7 +39,7 @@ export function createKafka(
     logLevel: logLevel.WARN,
     logCreator: () => {
       const child = logger.child({ component: 'kafkajs' });
-      const repeated = new RepeatedLines();
+      const leftOutOf = repeatedLines();
       return ({ level, log }) => {
         const detail = typeof log['error'] === 'string' ? `: ${log['error']}` : '';
         const line = `${log.message}${detail}`;
@@ -47,7 +47,7 @@ export function createKafka(
           child.debug(line);
           return;
         }
-        const leftOut = repeated.say(line);
+        const leftOut = leftOutOf(line);
         if (leftOut !== null) child.warn(leftOut === 0 ? {} : { left_out: leftOut }, line);
       };
     },

@@ -4,7 +4,7 @@
  * assignment stays: no other member can get one meanwhile.
  */
 import { describeError, isRefusal, isUnavailable } from '../errors.ts';
-import { FailureTracker, type Logger } from '../logging.ts';
+import { countFailures, type Logger } from '../logging.ts';
 import { pause } from '../waiting.ts';
 import type { Broker, Cluster, Member } from './cluster.ts';
 import type { Positions } from './positions.ts';
@@ -69,7 +69,7 @@ export function joinGroup({
   /** How many partitions there were when it joined. */
   let known = 0;
   let waiting: (() => void)[] = [];
-  const silence = new FailureTracker();
+  const silence = countFailures();
   let coordinator: Broker | null = null;
   let memberId = '';
   let member: Member | null = null;

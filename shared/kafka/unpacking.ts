@@ -4,7 +4,7 @@
  */
 import { setImmediate } from 'node:timers/promises';
 import { type Codec, MAX_UNPACKED_BYTES, UnpacksTooLarge } from './codecs.ts';
-import { Semaphore } from '../waiting.ts';
+import { createSemaphore } from '../waiting.ts';
 import { HEADER_BYTES } from './message.ts';
 
 /** Larger batches are unpacked in a thread: this much takes a few milliseconds. */
@@ -25,7 +25,7 @@ export type Unpacking = ReturnType<typeof createUnpacking>;
 export function createUnpacking() {
   let last: { batch: Buffer; outcome: Promise<Unpacked> } | null = null;
   /** One large batch is read at a time. */
-  const reading = new Semaphore(1);
+  const takeTurn = createSemaphore(1);
   let forgetting: NodeJS.Timeout | undefined;
 
   const isLast = (batch: Buffer) => last?.batch.equals(batch) === true;
@@ -52,7 +52,7 @@ export function createUnpacking() {
       const packed = batch.subarray(HEADER_BYTES);
       const small = isLast(batch) ? null : atOnce(packed, codec);
       if (small !== null) return read({ records: small, isLarge: false, isChecked: false });
-      const leave = await reading.acquire();
+      const leave = await takeTurn();
       try {
         return await read(
           await outcomeOf(batch, () => codec.unpackInThread(packed, MAX_UNPACKED_BYTES)),

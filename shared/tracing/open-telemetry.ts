@@ -4,7 +4,6 @@
  */
 import { hostname } from 'node:os';
 import {
-  type Context,
   diag,
   DiagLogLevel,
   ROOT_CONTEXT,
@@ -34,19 +33,10 @@ import {
 } from '@opentelemetry/sdk-trace';
 import type { Config } from '../config.ts';
 import { describeError } from '../errors.ts';
-import { type Logger, RepeatedLines } from '../logging.ts';
+import { type Logger, repeatedLines } from '../logging.ts';
 import { RELEASE } from '../read-models/generation.ts';
 import { withTimeLimit } from '../waiting.ts';
-import {
-  type Attributes,
-  type Beginning,
-  type Kind,
-  MAX_LINKS,
-  type Span,
-  type Tracing,
-  activeSpan,
-  traced,
-} from '../tracing.ts';
+import { type Kind, MAX_LINKS, type Span, type Tracing, activeSpan, traced } from '../tracing.ts';
 import { createRequire } from 'node:module';
 
 const STOP_MS = 1_000;
@@ -59,117 +49,92 @@ const KINDS = {
   consumer: SpanKind.CONSUMER,
 } as const satisfies Record<Kind, SpanKind>;
 
-export class OpenTelemetry implements Tracing {
-  readonly #provider: TracerProvider;
-  readonly #tracer: Tracer;
+export function createOpenTelemetry(
+  settings: Config['tracing'],
+  service: string,
+  logger: Logger,
+): Tracing {
+  logFailures(logger);
+  const exporter = new OTLPTraceExporter({
+    url: urlOf(settings),
+    headers: parseKeyPairsIntoRecord(settings.headers),
+  });
+  const provider = new TracerProvider({
+    resource: defaultResource().merge(
+      resourceFromAttributes({
+        'service.name': `store-data-${service}`,
+        'service.version': RELEASE.version,
+        'service.instance.id': `${hostname()}/${process.pid}`,
+        ...parseKeyPairsIntoRecord(settings.resource),
+        ...(settings.serviceName !== null && { 'service.name': settings.serviceName }),
+      }),
+    ),
+    sampler: samplerOf(settings),
+    spanLimits: { linkCountLimit: MAX_LINKS },
+    spanProcessors: [
+      new BatchSpanProcessor({
+        exporter,
+        scheduledDelayMillis: settings.sendAfterMs,
+        maxQueueSize: settings.queuedSpans,
+        maxExportBatchSize: Math.min(SENT_TOGETHER, settings.queuedSpans),
+      }),
+    ],
+  });
+  const tracer = provider.getTracer('store-data', RELEASE.version);
+  traceCommands();
 
-  constructor(settings: Config['tracing'], service: string, logger: Logger) {
-    logFailures(logger);
-    const exporter = new OTLPTraceExporter({
-      url: urlOf(settings),
-      headers: parseKeyPairsIntoRecord(settings.headers),
-    });
-    this.#provider = new TracerProvider({
-      resource: defaultResource().merge(
-        resourceFromAttributes({
-          'service.name': `store-data-${service}`,
-          'service.version': RELEASE.version,
-          'service.instance.id': `${hostname()}/${process.pid}`,
-          ...parseKeyPairsIntoRecord(settings.resource),
-          ...(settings.serviceName !== null && { 'service.name': settings.serviceName }),
-        }),
-      ),
-      sampler: samplerOf(settings),
-      spanLimits: { linkCountLimit: MAX_LINKS },
-      spanProcessors: [
-        new BatchSpanProcessor({
-          exporter,
-          scheduledDelayMillis: settings.sendAfterMs,
-          maxQueueSize: settings.queuedSpans,
-          maxExportBatchSize: Math.min(SENT_TOGETHER, settings.queuedSpans),
-        }),
-      ],
-    });
-    this.#tracer = this.#provider.getTracer('store-data', RELEASE.version);
-    traceCommands();
-  }
+  return {
+    begin({ name, kind, attributes, traceparents, isRoot = false, sinceMs = 0 }) {
+      const causes = traceparents.flatMap((header) => parseTraceParent(header) ?? []);
+      const parent = isRoot ? undefined : (causes.find(isSampled) ?? causes[0]);
+      const links = causes
+        .filter((cause) => cause !== parent && isSampled(cause))
+        .slice(0, MAX_LINKS)
+        .map((context) => ({ context }));
+      const span = tracer.startSpan(
+        name,
+        {
+          kind: KINDS[kind],
+          attributes,
+          links,
+          ...(sinceMs > 0 && { startTime: performance.now() - sinceMs }),
+        },
+        parent === undefined
+          ? ROOT_CONTEXT
+          : trace.setSpanContext(ROOT_CONTEXT, { ...parent, isRemote: true }),
+      );
+      return span.isRecording() ? recordedSpan(tracer, span) : null;
+    },
 
-  begin({
-    name,
-    kind,
-    attributes,
-    traceparents,
-    isRoot = false,
-    sinceMs = 0,
-  }: Beginning): Span | null {
-    const causes = traceparents.flatMap((header) => parseTraceParent(header) ?? []);
-    const parent = isRoot ? undefined : (causes.find(isSampled) ?? causes[0]);
-    const links = causes
-      .filter((cause) => cause !== parent && isSampled(cause))
-      .slice(0, MAX_LINKS)
-      .map((context) => ({ context }));
-    const span = this.#tracer.startSpan(
-      name,
-      {
-        kind: KINDS[kind],
-        attributes,
-        links,
-        ...(sinceMs > 0 && { startTime: performance.now() - sinceMs }),
-      },
-      parent === undefined
-        ? ROOT_CONTEXT
-        : trace.setSpanContext(ROOT_CONTEXT, { ...parent, isRemote: true }),
-    );
-    return span.isRecording() ? new RecordedSpan(this.#tracer, span) : null;
-  }
-
-  async stop(): Promise<void> {
-    const late = () => new Error('the collector does not answer');
-    await withTimeLimit(STOP_MS, late, () => this.#provider.shutdown()).catch(() => undefined);
-  }
+    async stop() {
+      const late = () => new Error('the collector does not answer');
+      await withTimeLimit(STOP_MS, late, () => provider.shutdown()).catch(() => undefined);
+    },
+  };
 }
 
-class RecordedSpan implements Span {
-  readonly #tracer: Tracer;
-  readonly #span: OtelSpan;
-  readonly #context: Context;
-
-  constructor(tracer: Tracer, span: OtelSpan) {
-    this.#tracer = tracer;
-    this.#span = span;
-    this.#context = trace.setSpan(ROOT_CONTEXT, span);
-  }
-
-  get traceId(): string {
-    return this.#span.spanContext().traceId;
-  }
-
-  get isEnded(): boolean {
-    return !this.#span.isRecording();
-  }
-
-  child(name: string, kind: Kind, attributes: Attributes = {}): Span {
-    const span = this.#tracer.startSpan(name, { kind: KINDS[kind], attributes }, this.#context);
-    return new RecordedSpan(this.#tracer, span);
-  }
-
-  link(other: Span): void {
-    if (!this.isEnded && other instanceof RecordedSpan) {
-      this.#span.addLink({ context: other.#span.spanContext() });
-    }
-  }
-
-  set(attributes: Attributes): void {
-    this.#span.setAttributes(attributes);
-  }
-
-  end(failure?: string): void {
-    if (this.isEnded) return;
-    if (failure !== undefined) {
-      this.#span.setAttribute('error.type', failure).setStatus({ code: SpanStatusCode.ERROR });
-    }
-    this.#span.end();
-  }
+function recordedSpan(tracer: Tracer, span: OtelSpan): Span {
+  const within = trace.setSpan(ROOT_CONTEXT, span);
+  const isEnded = () => !span.isRecording();
+  return {
+    context: span.spanContext(),
+    get isEnded() {
+      return isEnded();
+    },
+    child: (name, kind, attributes = {}) =>
+      recordedSpan(tracer, tracer.startSpan(name, { kind: KINDS[kind], attributes }, within)),
+    link({ context }) {
+      if (!isEnded()) span.addLink({ context });
+    },
+    set: (attributes) => void span.setAttributes(attributes),
+    end(failure) {
+      if (isEnded()) return;
+      if (failure !== undefined) {
+        span.setAttribute('error.type', failure).setStatus({ code: SpanStatusCode.ERROR });
+      }
+      span.end();
+    },
+  };
 }
 
 function isSampled({ traceFlags }: SpanContext): boolean {
@@ -190,9 +155,9 @@ function samplerOf({ sampler, samplerArg }: Config['tracing']): Sampler {
 
 /** Logs lost spans once a minute: they do not affect answers. */
 function logFailures(logger: Logger): void {
-  const repeated = new RepeatedLines();
+  const leftOutOf = repeatedLines();
   const report = (error: string) => {
-    const leftOut = repeated.say('traces');
+    const leftOut = leftOutOf('traces');
     if (leftOut !== null) logger.warn({ error, left_out: leftOut || undefined }, 'traces are lost');
   };
   const log = { error: report, warn: report, info: nothing, debug: nothing, verbose: nothing };

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
-import { PeriodicTask } from '#shared/periodic-task.ts';
+import { startPeriodicTask } from '#shared/periodic-task.ts';
 
 describe('a periodic task', () => {
   beforeEach(() => {
@@ -23,7 +23,7 @@ describe('a periodic task', () => {
       retryMs: 10,
       failed: (error: string) => failures.push(error),
     };
-    const task = new PeriodicTask(work, delayMs);
+    const task = startPeriodicTask(work, delayMs);
     /** The number of runs that have begun after some time. */
     const runsAfter = async (milliseconds: number) => {
       await vi.advanceTimersByTimeAsync(milliseconds);

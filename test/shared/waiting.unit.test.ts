@@ -1,13 +1,13 @@
 import { setImmediate } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { times } from '#test/times.ts';
-import { Semaphore, withTimeLimit } from '#shared/waiting.ts';
+import { createSemaphore, withTimeLimit } from '#shared/waiting.ts';
 
 it('a semaphore admits a maximum, and then waiters in order', async () => {
-  const semaphore = new Semaphore(2);
+  const acquire = createSemaphore(2);
   const entered: number[] = [];
   const leaving = times(4, async (index) => {
-    const leave = await semaphore.acquire();
+    const leave = await acquire();
     entered.push(index);
     return leave;
   });
@@ -18,8 +18,8 @@ it('a semaphore admits a maximum, and then waiters in order', async () => {
   await setImmediate();
   expect(entered).toEqual([0, 1, 2]);
   for (const index of [0, 2, 3]) await leave(index);
-  await semaphore.acquire();
-  await semaphore.acquire();
+  await acquire();
+  await acquire();
 });
 
 describe('a time limit', () => {

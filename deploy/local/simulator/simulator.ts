@@ -4,7 +4,7 @@
  */
 import { createProducer, type Kafka } from '#shared/kafka/client.ts';
 import { changesTopic } from '#shared/events/topics.ts';
-import { PeriodicTask } from '#shared/periodic-task.ts';
+import { type PeriodicTask, startPeriodicTask } from '#shared/periodic-task.ts';
 import { inBatches } from '#shared/waiting.ts';
 import {
   asMessage,
@@ -100,7 +100,7 @@ export async function createSimulator(options: SimulatorOptions) {
             await send(environment, unsent.slice(0, EVENTS_PER_BATCH));
           }
         };
-        return new PeriodicTask({ run, everyMs: 100, retryMs: 1_000, failed: options.onTrouble });
+        return startPeriodicTask({ run, everyMs: 100, retryMs: 1_000, failed: options.onTrouble });
       });
     },
 

@@ -86,9 +86,8 @@ async function run(options: StartOptions, screen: Screen): Promise<number> {
  */
 async function choosePort(demanded: number | null): Promise<number> {
   const port = demanded ?? USUAL_PORT;
-  const server = createServer();
-  server.listen(port, process.env['QUERY_HOST'] || '127.0.0.1');
   try {
+    await using server = createServer().listen(port, process.env['QUERY_HOST'] || '127.0.0.1');
     await once(server, 'listening');
     return port;
   } catch (error) {
@@ -96,8 +95,6 @@ async function choosePort(demanded: number | null): Promise<number> {
     throw new StackError(`the API cannot listen on port ${port}: ${reasonOf(error)}`, {
       cause: error,
     });
-  } finally {
-    server.close();
   }
 }
 

@@ -39,19 +39,18 @@ export interface Places {
 export async function settle(
   places: Places,
   limitMs: number,
-  stopping?: AbortSignal,
+  ...stopping: readonly AbortSignal[]
 ): Promise<void> {
   const { kafka, environment } = places;
   const ends = await withCluster(kafka, async (cluster) => ({
     changes: endsOf(await readLogBounds(cluster, changesTopic(environment))),
     access: endsOf(await readLogBounds(cluster, accessTopic(environment))),
   }));
-  const given = stopping === undefined ? [] : [stopping];
   let missing = '';
   const late = () => new Error(`not applied within ${limitMs / 1_000} s: ${missing}`);
   await withTimeLimit(limitMs, late, async (signal) => {
     do missing = await whatIsMissing(places, ends).catch(unavailable);
-    while (missing !== '' && (await pause(POLL_MS, AbortSignal.any([signal, ...given]))));
+    while (missing !== '' && (await pause(POLL_MS, AbortSignal.any([signal, ...stopping]))));
   });
 }
 

@@ -8,8 +8,8 @@ import { markFailed, printResult, remark, tableOf } from '../output.ts';
 export const configCommand = () =>
   command('config', 'Show every setting, and check those of the environment').action(async () => {
     const { env, origin } = await connectionEnvironment(process.env);
-    const settings = describeSettings().map((setting) => {
-      return { ...setting, set: Boolean(env[setting.name]) };
+    const settings = describeSettings().map(({ name, default: fallback, meaning }) => {
+      return { name, default: fallback, meaning, set: Boolean(env[name]) };
     });
     const mistakes = findMistakes(env);
     const warnings = settingWarnings(env);

@@ -9,6 +9,7 @@ import type { DeadLetter } from '#shared/read-models/collections.ts';
 import type { LogReader } from '#shared/kafka/log-reader.ts';
 import { Binary } from 'mongodb';
 import { readLoosely } from '#shared/projection/dead-letters/letter.ts';
+import { getOrInsert } from '#shared/maps.ts';
 import { shortened } from '../output.ts';
 import type { LetterSummary } from './letters.ts';
 
@@ -37,8 +38,7 @@ export async function messagesOf(
         for (const message of messages) {
           if (message.unreadable !== undefined) continue;
           const letter = letters.find((one) => isOf(one, message));
-          if (letter !== undefined)
-            found.set(letter._id, [...(found.get(letter._id) ?? []), message]);
+          if (letter !== undefined) getOrInsert(found, letter._id, () => []).push(message);
         }
       });
     } catch (error) {

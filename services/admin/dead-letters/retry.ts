@@ -5,7 +5,7 @@
 import type { ClientSession, Db } from 'mongodb';
 import { findErasedIn, judgeEnds } from '#shared/access/erased-stores.ts';
 import { describeError, isUnavailable } from '#shared/errors.ts';
-import type { LogMessage } from '#shared/kafka/message.ts';
+import { getOrInsert } from '#shared/maps.ts';
 import { applyAccess } from '#shared/projection/access/apply.ts';
 import { NOTHING_KEPT } from '#shared/projection/dead-letters/letter.ts';
 import { eraseLetters } from '#shared/projection/erasure/erase.ts';
@@ -71,17 +71,6 @@ const emptyResult = () => ({
   gone: [] as string[],
 });
 
-type RetryResult = ReturnType<typeof emptyResult>;
-
-/** One slice of a source that is retried. */
-interface Attempt {
-  source: DeadLetterSource;
-  epochs: Epochs;
-  /** Messages that their letters do not keep, by the letters' ids. */
-  fetched: ReadonlyMap<string, readonly LogMessage[]>;
-  result: RetryResult;
-}
-
 /** The epochs of this process, by database. */
 type EpochsOf = Map<string, Epochs>;
 
@@ -90,96 +79,85 @@ async function retrySlice(
   slice: readonly LetterSummary[],
   epochsOf: EpochsOf,
 ) {
+  const { kind, db, topic, environment, obstacle } = source;
+  const { servers } = environment;
   const result = emptyResult();
   const stay = ({ _id: id, reason }: LetterSummary, detail: string) =>
     result.stayed.push({ id, reason, detail });
-  if (source.obstacle !== null) {
-    for (const letter of slice) stay(letter, source.obstacle);
+  if (obstacle !== null) {
+    for (const letter of slice) stay(letter, obstacle);
     return result;
   }
   const cut = slice.filter((letter) => letter.cut);
-  const { db, topic, environment } = source;
+  /** Messages that their letters do not keep, by the letters' ids. */
   const fetched =
-    cut.length === 0
-      ? new Map()
-      : await messagesOf(await environment.servers.logReader(topic), cut);
+    cut.length === 0 ? new Map() : await messagesOf(await servers.logReader(topic), cut);
   const lost = cut.filter(({ _id }) => !fetched.has(_id));
   for (const letter of lost) {
     const isBatch = letter.gathered !== undefined;
     const what = isBatch ? 'its batch still cannot be read, or' : 'its message is not kept, and';
     stay(letter, `${what} Kafka does not have it any longer`);
   }
-  const epochs = epochsOf.get(db.databaseName) ?? new Epochs();
-  epochsOf.set(db.databaseName, epochs);
-  const whole = slice.filter((letter) => !lost.includes(letter));
-  const ids = whole.map(({ _id }) => _id);
-  await apply({ source, epochs, fetched, result }, ids);
+  const epochs = getOrInsert(epochsOf, db.databaseName, () => new Epochs());
+
+  async function apply(ids: readonly string[]): Promise<void> {
+    const [first, ...more] = ids;
+    if (first === undefined) return;
+    try {
+      await applyTogether(ids);
+    } catch (error) {
+      if (isUnavailable(error)) throw error;
+      // A transaction can be too large, and one letter can fail.
+      if (more.length > 0) for (const id of ids) await apply([id]);
+      else result.stayed.push({ id: first, reason: 'failed', detail: describeError(error) });
+    }
+  }
+
+  async function applyTogether(ids: readonly string[]): Promise<void> {
+    const findErased = findErasedIn(await servers.control(), environment.name);
+    const done = await inTransaction(db.client, async (session) => {
+      const options = { session, sort: { partition: 1, offset: 1 } } as const;
+      const found = await lettersIn(db)
+        .find({ _id: { $in: [...ids] } }, options)
+        .toArray();
+      const messages = found.flatMap((letter) => fetched.get(letter._id) ?? [toMessage(letter)]);
+      const { partition = 0, offset: next = 0 } = found[0] ?? {};
+      const applied: Slice = { topic, partition, messages, next };
+      const changes =
+        kind === 'changes'
+          ? await applyChanges(db, session, applied, { epochs, findErased })
+          : undefined;
+      const access =
+        kind === 'access'
+          ? await applyAccess(db, environment.name, session, applied, {
+              judgeEnds: async (ends) =>
+                judgeEnds(await servers.logReader(environment.topic), ends),
+            })
+          : undefined;
+      const { deadLetters: dead = [] } = changes ?? access ?? {};
+      await confirmLetters(db, session, found, dead);
+      return { found, messages, dead, changes, access };
+    });
+    const { found, messages, dead, changes, access } = done;
+    if (changes !== undefined) epochs.committed(changes.given);
+    const outdated = changes?.plan.outdated ?? access?.outdated ?? 0;
+    const present = new Set(found.map(({ _id }) => _id));
+    result.applied += messages.length - dead.length - outdated;
+    result.outdated += outdated;
+    result.stayed.push(...dead.map(({ _id: id, reason, detail }) => ({ id, reason, detail })));
+    result.gone.push(...ids.filter((id) => !present.has(id)));
+    try {
+      for (const record of access?.changed ?? []) await servers.publishToRedis(record);
+    } catch (error) {
+      // Without Redis the records stay marked, and the projector publishes them.
+      if (!isUnavailable(error)) throw error;
+    }
+  }
+
+  await apply(slice.filter((letter) => !lost.includes(letter)).map(({ _id }) => _id));
   const offsetOf = ({ id }: { id: string }) => Number(id.split('/').at(-1));
   result.stayed.sort((a, b) => offsetOf(a) - offsetOf(b));
   return result;
-}
-
-/** @param ids letters of one partition. */
-async function apply(attempt: Attempt, ids: readonly string[]): Promise<void> {
-  const [first, ...more] = ids;
-  if (first === undefined) return;
-  try {
-    await applyTogether(attempt, ids);
-  } catch (error) {
-    if (isUnavailable(error)) throw error;
-    // A transaction can be too large, and one letter can fail.
-    if (more.length > 0) for (const id of ids) await apply(attempt, [id]);
-    else attempt.result.stayed.push({ id: first, reason: 'failed', detail: describeError(error) });
-  }
-}
-
-async function applyTogether(attempt: Attempt, ids: readonly string[]): Promise<void> {
-  const { source, epochs, fetched, result } = attempt;
-  const { kind, db, topic } = source;
-  const { servers, name: environment } = source.environment;
-  const findErased = findErasedIn(await servers.control(), environment);
-  const done = await inTransaction(db.client, async (session) => {
-    const options = { session, sort: { partition: 1, offset: 1 } } as const;
-    const found = await lettersIn(db)
-      .find({ _id: { $in: [...ids] } }, options)
-      .toArray();
-    const messages = found.flatMap((letter) => fetched.get(letter._id) ?? [toMessage(letter)]);
-    const [first] = found;
-    const slice: Slice = {
-      topic,
-      partition: first?.partition ?? 0,
-      messages,
-      next: first?.offset ?? 0,
-    };
-    const changes =
-      kind === 'changes'
-        ? await applyChanges(db, session, slice, { epochs, findErased })
-        : undefined;
-    const access =
-      kind === 'access'
-        ? await applyAccess(db, environment, session, slice, {
-            judgeEnds: async (ends) =>
-              judgeEnds(await servers.logReader(source.environment.topic), ends),
-          })
-        : undefined;
-    const { deadLetters: dead = [] } = changes ?? access ?? {};
-    await confirmLetters(db, session, found, dead);
-    return { found, messages, dead, changes, access };
-  });
-  const { found, messages, dead, changes, access } = done;
-  if (changes !== undefined) epochs.committed(changes.given);
-  const outdated = changes?.plan.outdated ?? access?.outdated ?? 0;
-  const present = new Set(found.map(({ _id }) => _id));
-  result.applied += messages.length - dead.length - outdated;
-  result.outdated += outdated;
-  result.stayed.push(...dead.map(({ _id: id, reason, detail }) => ({ id, reason, detail })));
-  result.gone.push(...ids.filter((id) => !present.has(id)));
-  try {
-    for (const record of access?.changed ?? []) await servers.publishToRedis(record);
-  } catch (error) {
-    // Without Redis the records stay marked, and the projector publishes them.
-    if (!isUnavailable(error)) throw error;
-  }
 }
 
 /**

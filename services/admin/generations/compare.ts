@@ -9,6 +9,7 @@ import { forSnapshots } from '#shared/mongodb.ts';
 import { liveOf, describeOtherRelease } from '#shared/read-models/generation.ts';
 import { notFound, StoreDataError } from '#shared/errors.ts';
 import type { ClientSession, Db } from 'mongodb';
+import { getOrInsert } from '#shared/maps.ts';
 import type { Environment } from '../servers.ts';
 import { DEFAULT_OFFSET } from '#shared/read-models/local-time.ts';
 import {
@@ -70,10 +71,9 @@ export async function compareWithLive(
         const stride = Math.max(1, Math.ceil(size / SAMPLE));
         return scanRange(bothIn(generations, session), range, stride, offset);
       });
-      const count = counts.get(collection) ?? { collection, live: 0, rebuilt: 0 };
+      const count = getOrInsert(counts, collection, () => ({ collection, live: 0, rebuilt: 0 }));
       count.live += scanned.expected;
       count.rebuilt += scanned.actual;
-      counts.set(collection, count);
       sampled += scanned.sampled;
       candidates.push(...scanned.differing.map((record) => ({ collection, ...record })));
       if (candidates.length > MAX_CANDIDATES) {
@@ -226,12 +226,12 @@ function note(
   id: string,
   fields: readonly string[],
 ): void {
-  const name = `${collection}/${kind}`;
-  const group = differences.get(name) ?? { collection, kind, count: 0, fields: [], examples: [] };
+  const group = getOrInsert(differences, `${collection}/${kind}`, () => {
+    return { collection, kind, count: 0, fields: [], examples: [] };
+  });
   group.count += 1;
   group.fields = [...new Set([...group.fields, ...fields])];
   if (group.examples.length < MAX_EXAMPLES) group.examples.push(id);
-  differences.set(name, group);
 }
 
 /** @param accepted other content of the same versions, or all differences. */

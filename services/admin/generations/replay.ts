@@ -8,7 +8,7 @@ import { unavailable } from '#shared/errors.ts';
 import type { LogReader } from '#shared/kafka/log-reader.ts';
 import type { LogMessage } from '#shared/kafka/message.ts';
 import type { Positions } from '#shared/kafka/positions.ts';
-import { PeriodicTask } from '#shared/periodic-task.ts';
+import { startPeriodicTask } from '#shared/periodic-task.ts';
 import { leaveOutDropped } from '#shared/projection/dead-letters/decisions.ts';
 import { applyChanges } from '#shared/projection/pipeline/apply.ts';
 import { Epochs } from '#shared/projection/slice/epochs.ts';
@@ -47,7 +47,7 @@ export async function withPrivateDatabase<T>(
     const update = [{ $set: { alive_at: '$$NOW' } }];
     isKept &&= (await markers.updateOne({ _id: 'verification' }, update)).matchedCount === 1;
   };
-  const alive = new PeriodicTask({ run: sayAlive, everyMs: ALIVE_MS.every });
+  const alive = startPeriodicTask({ run: sayAlive, everyMs: ALIVE_MS.every });
   try {
     await createReadModels(db);
     const result = await work(db);

@@ -11,7 +11,7 @@ import {
 import { publishAccess, endRevokedSession, findPending } from '#shared/access/grants.ts';
 import { describeError } from '#shared/errors.ts';
 import type { RedisRouter } from '#shared/redis-masters.ts';
-import { PeriodicTask } from '#shared/periodic-task.ts';
+import { startPeriodicTask } from '#shared/periodic-task.ts';
 import type { Parts } from '../parts.ts';
 
 /** How often a sweep looks for marked records. */
@@ -64,7 +64,7 @@ export function startPublisher({ redis, config, control, logger, metrics }: Publ
     if (failures.size > 0) throw new Error([...failures].join('; '));
   }
 
-  const sweeping = new PeriodicTask({
+  const sweeping = startPeriodicTask({
     run: sweep,
     everyMs: SWEEP_MS,
     failed: (error) => logger.warn({ error }, 'access cannot be published yet'),
@@ -79,7 +79,7 @@ export function startPublisher({ redis, config, control, logger, metrics }: Publ
       }
     },
     /** Publishes everything that is still marked. If a sweep runs already, another one follows. */
-    sweep: () => sweeping.wake(),
-    stop: () => sweeping.stop(),
+    sweep: sweeping.wake,
+    stop: sweeping.stop,
   };
 }

@@ -11,7 +11,7 @@ import {
   controlCollections,
 } from '#shared/access/access-keys.ts';
 import { type GrantedKey, newReconciliation, reconcileAccess } from '#shared/access/grants.ts';
-import { PeriodicTask } from '#shared/periodic-task.ts';
+import { type PeriodicTask, startPeriodicTask } from '#shared/periodic-task.ts';
 import { slotUnassigned, describeRedis, evictionProblem } from '#shared/redis-masters.ts';
 import type { Parts } from '../parts.ts';
 
@@ -26,7 +26,7 @@ const READ_MS = 10_000;
 
 /** Starts at once. */
 export function startReconciler(options: ReconcilerOptions): PeriodicTask {
-  return new PeriodicTask({
+  return startPeriodicTask({
     run: (stopped) => compare(options, stopped),
     everyMs: INTERVAL_MS,
     retryMs: RETRY_MS,

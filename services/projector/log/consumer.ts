@@ -9,8 +9,8 @@ import { rebalanceMs } from '#shared/kafka/client.ts';
 import { connectTo, createCluster, type KnownBounds } from '#shared/kafka/cluster.ts';
 import { createFetcher } from '#shared/kafka/fetcher.ts';
 import { joinGroup } from '#shared/kafka/membership.ts';
-import { type Logger, RepeatedLines } from '#shared/logging.ts';
-import { PeriodicTask } from '#shared/periodic-task.ts';
+import { type Logger, repeatedLines } from '#shared/logging.ts';
+import { startPeriodicTask } from '#shared/periodic-task.ts';
 import { systemClock } from '#shared/waiting.ts';
 import { startLetters } from '../dead-letters.ts';
 import type { ProjectorMetrics } from '../metrics.ts';
@@ -109,7 +109,7 @@ export async function startConsumer(parts: Parts, target: Target): Promise<Runni
     failed,
     logger,
   });
-  const watching = new PeriodicTask({
+  const watching = startPeriodicTask({
     run: async () => assignment.noteBounds(await readBounds()),
     everyMs: BOUNDS_MS,
     failed: (error) => logger.warn({ topic, error }, 'the bounds of the log cannot be read'),
@@ -137,10 +137,10 @@ function readBytesOf(partitions: number): number {
 }
 
 function logWaits(logger: Logger, topic: string) {
-  const repeated = new RepeatedLines();
+  const leftOutOf = repeatedLines();
   return (partition: number, error: string) => {
     const line = `${topic}/${partition} cannot be read yet: ${error}`;
-    if (repeated.say(line) !== null) logger.warn({ topic, partitions: [partition], error }, line);
+    if (leftOutOf(line) !== null) logger.warn({ topic, partitions: [partition], error }, line);
   };
 }
 

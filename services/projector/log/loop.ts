@@ -28,7 +28,7 @@ import {
   type UnreadableReason,
 } from '#shared/kafka/message.ts';
 import type { FullBounds } from '#shared/kafka/cluster.ts';
-import { FailureTracker } from '#shared/logging.ts';
+import { countFailures } from '#shared/logging.ts';
 import {
   type Claim,
   isSameIdentity,
@@ -36,7 +36,7 @@ import {
   sliceLength,
   type SliceLimits,
 } from '#shared/projection/slice/checkpoint.ts';
-import { Semaphore } from '#shared/waiting.ts';
+import { createSemaphore } from '#shared/waiting.ts';
 import {
   checkHistory,
   type Continuity,
@@ -81,13 +81,13 @@ export function startLoop(options: LoopOptions) {
   const writer = createSliceWriter(options);
   const over = new AbortController();
   /** One piece of work at a time uses the claim's session. */
-  const session = new Semaphore(1);
+  const takeSession = createSemaphore(1);
   let present: State = CLAIMING;
   /** The last claim, which the next one names. */
   let claim: Claim | null = null;
-  const unclaimed = new FailureTracker();
+  const unclaimed = countFailures();
   /** Stops in a row before something was applied. */
-  const stops = new FailureTracker();
+  const stops = countFailures();
   /** Failures in a row before the log was followed. */
   let failures = 0;
   /** Pauses in a row after which a slice failed again. */
@@ -376,7 +376,7 @@ export function startLoop(options: LoopOptions) {
   }
 
   async function withSession<R>(work: () => Promise<R>): Promise<R> {
-    const leave = await session.acquire();
+    const leave = await takeSession();
     return work().finally(leave);
   }
 

@@ -6,7 +6,7 @@
  * the others until the flip.
  */
 import { DEFAULT_SHARE, type KnownGeneration } from '#shared/read-models/generation.ts';
-import { Semaphore, systemClock } from '#shared/waiting.ts';
+import { createSemaphore, systemClock } from '#shared/waiting.ts';
 
 /** How long after its last slice a generation that answers counts as busy. */
 const BUSY_MS = 1_000;
@@ -60,7 +60,7 @@ export function createScheduler(backlog: number, maxParallel: number, clock = sy
   const partitions = new Set<Partition>();
   let lastAnswering = -Infinity;
   let lastFresh = -Infinity;
-  const filling = new Semaphore(1);
+  const takeTurn = createSemaphore(1);
   let restUntil = 0;
 
   const isBusy = (now: number) => now - lastAnswering < BUSY_MS;
@@ -94,7 +94,7 @@ export function createScheduler(backlog: number, maxParallel: number, clock = sy
     stopped: AbortSignal,
     filled: Scheduled | null = null,
   ): Promise<Permit> {
-    const leave = await filling.acquire();
+    const leave = await takeTurn();
     const latest = clock.now() + MAX_WAIT_MS;
     while (!stopped.aborted) {
       const now = clock.now();
@@ -119,7 +119,7 @@ export function createScheduler(backlog: number, maxParallel: number, clock = sy
 
     /** @returns a function that makes the permits of one more partition of a generation. */
     permits(generation: Scheduled): () => Permits {
-      const parallel = new Semaphore(maxParallel);
+      const takePlace = createSemaphore(maxParallel);
       return () => {
         const partition: Partition = { generation, lag: 0, wasBehind: false };
         const next = (stopped: AbortSignal) => {
@@ -130,7 +130,7 @@ export function createScheduler(backlog: number, maxParallel: number, clock = sy
         };
         return {
           next: async (stopped) => {
-            const leave = await parallel.acquire();
+            const leave = await takePlace();
             const { events, end } = await next(stopped);
             return { events, end: () => (end(), leave()) };
           },

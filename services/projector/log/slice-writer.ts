@@ -9,7 +9,7 @@ import {
   isWriteConflict,
   StoreDataError,
 } from '#shared/errors.ts';
-import { FailureTracker } from '#shared/logging.ts';
+import { countFailures } from '#shared/logging.ts';
 import {
   type Claim,
   identityOf,
@@ -39,7 +39,7 @@ const MAX_ATTEMPTS = 3;
 const FIRST_SLICE_EVENTS = 20;
 
 export function createSliceWriter({ limits, store, report, clock, logger }: SliceWriterOptions) {
-  const failing = new FailureTracker();
+  const failing = countFailures();
   /** Failures in a row after which MongoDB answered: no outage. */
   let answered = 0;
   let mostEvents = Math.min(FIRST_SLICE_EVENTS, limits.events);

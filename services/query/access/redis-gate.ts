@@ -17,7 +17,7 @@ import {
 } from '#shared/access/grants.ts';
 import { StoreDataError, unavailable } from '#shared/errors.ts';
 import type { Logger } from '#shared/logging.ts';
-import { PeriodicTask } from '#shared/periodic-task.ts';
+import { startPeriodicTask } from '#shared/periodic-task.ts';
 import {
   type RedisMaster,
   type RedisMasters,
@@ -87,7 +87,7 @@ export function redisGate(options: GateOptions) {
   let loggedProblem: string | null = null;
   /** Resolves after the first attempt to open the gate, successful or not. */
   const firstAttempt = Promise.withResolvers<void>();
-  const watching = new PeriodicTask({
+  const watching = startPeriodicTask({
     run: watch,
     everyMs: INSPECT_MS,
     retryMs: RETRY_MS,

@@ -11,7 +11,7 @@ import { SIGNING_ALGORITHM, parseKeySet, signingIndex } from '#shared/access/sig
 import { readFile } from 'node:fs/promises';
 import { describeError, StoreDataError } from '#shared/errors.ts';
 import type { Logger } from '#shared/logging.ts';
-import { PeriodicTask } from '#shared/periodic-task.ts';
+import { startPeriodicTask } from '#shared/periodic-task.ts';
 
 /** The client of a key, and what it may read. */
 export interface Client {
@@ -271,7 +271,7 @@ export async function watchSigningKeys(
     }
   };
   const work = { run: reload, everyMs };
-  const reloading = settings.signingKeysFile === null ? null : new PeriodicTask(work, everyMs);
+  const reloading = settings.signingKeysFile === null ? null : startPeriodicTask(work, everyMs);
 
   return {
     get signing() {

@@ -132,7 +132,7 @@ export async function readChanges(
   ): Promise<Chunk> {
     const read = (redactErased: boolean) =>
       withDeadline((signal) =>
-        changes.readAfter({ storeId, feed, redactErased, ...bounds, ...start }, signal),
+        changes.readAfter({ storeId, feed, pageSize, redactErased, ...bounds, ...start }, signal),
       );
     const chunk = await read(false);
     return chunk.stamp?.erasing && bounds.kinds.some(namesCustomers) ? read(true) : chunk;

@@ -66,6 +66,8 @@ export interface ChunkRequest extends Start {
   upTo: number;
   /** How many changes at most. */
   limit: number;
+  /** Of the page. */
+  pageSize: number;
   /** Whether to read erasures that are under way too, and leave out their customers' data. */
   redactErased: boolean;
 }
@@ -80,6 +82,8 @@ type Row = Stamp & {
 const LIMITS: BatchLimits = { underWay: 4, requests: 16 };
 /** A read that exceeds one document is tried again with a fraction of the limit. */
 const LIMIT_DIVISOR = 4;
+/** If no more fit into a read, records are so large that none is read for nothing. */
+const FEW = 5;
 
 export type SharedChanges = ReturnType<typeof sharedChanges>;
 
@@ -98,18 +102,38 @@ export function sharedChanges(source: Source, { feeds: hints }: Caches) {
   /** @returns each request's chunk; `undefined` before its store's first event. */
   async function readMany(requests: readonly ChunkRequest[]): Promise<(Chunk | undefined)[]> {
     try {
-      return await readOnce(requests);
+      return await readOnce(
+        await Promise.all(
+          // A small page has a low limit too, which says nothing about its records.
+          requests.map(async (request) =>
+            request.limit <= Math.min(FEW, request.pageSize) ? narrowed(request) : request,
+          ),
+        ),
+      );
     } catch (error) {
       if (!isTooLarge(error)) throw error;
       const [only] = requests;
       if (requests.length === 1 && only?.limit === 1) throw error;
       // Separately, so that only the request with large records gets fewer.
-      const chunks = requests.map(({ limit, ...request }) => {
-        const fewer = requests.length > 1 ? limit : Math.ceil(limit / LIMIT_DIVISOR);
-        return readMany([{ ...request, limit: fewer }]);
+      const chunks = requests.map(async (request) => {
+        if (requests.length > 1) return readMany([request]);
+        const limit = Math.ceil(request.limit / LIMIT_DIVISOR);
+        return readMany([await narrowed({ ...request, limit })]);
       });
       return (await Promise.all(chunks)).map(([chunk]) => chunk);
     }
+  }
+
+  /**
+   * Ends a read of several kinds with its last change: otherwise each kind would bring as many as
+   * the limit, and most would be read again. Finds it in the indexes.
+   */
+  async function narrowed(request: ChunkRequest): Promise<ChunkRequest> {
+    if (request.kinds.length < 2) return request;
+    const stages = stagesOf(request, [], () => [{ $project: { _id: 0, feed_position: 1 } }]);
+    const [found] = await readSnapshot<Row>(source, STAMPS, stages);
+    const { rows, reached } = chunkOf(request, found?.read ?? {});
+    return { ...request, upTo: rows[request.limit - 1]?.feed_position ?? reached };
   }
 
   async function readOnce(requests: readonly ChunkRequest[]): Promise<(Chunk | undefined)[]> {
@@ -136,7 +160,11 @@ export function sharedChanges(source: Source, { feeds: hints }: Caches) {
  * The stages of one request. Rows come as arrays in one document: separate rows would take 1.5
  * times as long.
  */
-function stagesOf(request: ChunkRequest, tag: Document[]): Document[] {
+function stagesOf(
+  request: ChunkRequest,
+  tag: Document[],
+  shown: typeof shownOf = shownOf,
+): Document[] {
   const { storeId, kinds, lastDelivered, skipDeletionsUpTo, upTo, limit } = request;
   const end = upTo === Infinity ? {} : { $lte: upTo };
   const page = (match: Document, after: number): Document[] => [
@@ -166,7 +194,7 @@ function stagesOf(request: ChunkRequest, tag: Document[]): Document[] {
       const itself = kind === 'store' ? { _id: documentId(storeId, storeId) } : {};
       return lookup(
         COLLECTIONS[kind],
-        [...page(itself, lastDelivered), ...shownOf(kind, request)],
+        [...page(itself, lastDelivered), ...shown(kind, request)],
         kind,
       );
     }),

@@ -9,7 +9,7 @@ import type { EntityName } from '#shared/events/entities.ts';
 import type { Logger } from '#shared/logging.ts';
 import { CHECKPOINTS, oneOf, type Stamp, stampsIn } from '#shared/read-models/collections.ts';
 import type { Generation } from '#shared/read-models/generation.ts';
-import { PeriodicTask } from '#shared/periodic-task.ts';
+import { startPeriodicTask } from '#shared/periodic-task.ts';
 import type { WithDeadline } from '../deadline.ts';
 
 /** Time between two polls. */
@@ -54,7 +54,7 @@ export function watchChanges({ generation, withDeadline, logger, isCurrent }: Wa
   let turnAt = -Infinity;
   /** When a waiter last got changes. */
   let newsAt = -Infinity;
-  const polling = new PeriodicTask({
+  const polling = startPeriodicTask({
     run: poll,
     everyMs: POLL_MS,
     failed: (error) =>

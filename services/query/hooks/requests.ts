@@ -6,7 +6,7 @@ import { closest } from 'fastest-levenshtein';
 import type { FastifyInstance } from 'fastify';
 import type { IncomingMessage } from 'node:http';
 import { describeError, framesOf } from '#shared/errors.ts';
-import { RepeatedLines } from '#shared/logging.ts';
+import { repeatedLines } from '#shared/logging.ts';
 import { REQUEST_ID_HEADER } from '#shared/operations.ts';
 import { methodsOf, type Route } from '../endpoints/data-endpoint.ts';
 import {
@@ -24,12 +24,12 @@ export function refuseOthers(app: FastifyInstance): void {
   app.decorateRequest('caller', null);
   app.decorateRequest('clientId', null);
   app.decorateRequest('refusedFor', null);
-  const repeated = new RepeatedLines();
+  const leftOutOf = repeatedLines();
   app.setErrorHandler((error, request, reply) => {
     const refusal = classify(error);
     const facts = {
       request_id: request.id,
-      trace_id: request.span?.traceId,
+      trace_id: request.span?.context.traceId,
       route: request.routeOptions.url,
       // Nothing else of the error: a library's may hold what a client sent.
       error: describeError(error),
@@ -37,7 +37,7 @@ export function refuseOthers(app: FastifyInstance): void {
     if (refusal.status === 500)
       logger.error({ ...facts, stack: framesOf(error) }, 'request answered with 500');
     else if (refusal.status === 503) {
-      const leftOut = repeated.say(facts.error);
+      const leftOut = leftOutOf(facts.error);
       if (leftOut !== null)
         logger.warn({ ...facts, left_out: leftOut || undefined }, 'request answered with 503');
     }
@@ -126,7 +126,7 @@ export function observeRequests(app: FastifyInstance, tracing: Tracing | null): 
       logger.info(
         {
           request_id: request.id,
-          trace_id: request.span?.traceId,
+          trace_id: request.span?.context.traceId,
           method: request.method,
           route,
           status,

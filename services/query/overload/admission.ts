@@ -3,7 +3,8 @@
  * work for them (decision 0047). `/health` always begins.
  */
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
-import { type Logger, RepeatedLines } from '#shared/logging.ts';
+import { type Logger, repeatedLines } from '#shared/logging.ts';
+import { getOrInsert } from '#shared/maps.ts';
 import type { QueryMetrics } from '../metrics.ts';
 import { refuseOverloaded } from '../responses/send.ts';
 import { unreadAnswers } from './unread.ts';
@@ -109,7 +110,7 @@ export function createAdmission({
   let lastSender = '';
   let changedAt = Number.NEGATIVE_INFINITY;
   let refusedAt = Number.NEGATIVE_INFINITY;
-  const refusals = new RepeatedLines();
+  const leftOutOf = repeatedLines();
 
   metrics.inFlightLimit.set(MAX_IN_FLIGHT);
 
@@ -213,9 +214,7 @@ export function createAdmission({
   }
 
   function findSender(name: string): Sender {
-    const sender = senders.get(name) ?? { name, inFlight: 0, queue: [], woken: [] };
-    senders.set(name, sender);
-    return sender;
+    return getOrInsert(senders, name, () => ({ name, inFlight: 0, queue: [], woken: [] }));
   }
 
   function isWaiting({ queue, woken }: Sender): boolean {
@@ -401,7 +400,7 @@ export function createAdmission({
     refuseOverloaded(entry.request, entry.response);
     metrics.shedRequests.inc();
     refusedAt = now;
-    const leftOut = refusals.say('overloaded', now);
+    const leftOut = leftOutOf('overloaded', now);
     if (leftOut === null) return;
     logger.warn(
       { refused: leftOut + 1 },

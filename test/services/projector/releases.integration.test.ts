@@ -1,7 +1,7 @@
 import type { FastifyInstance } from 'fastify';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { beginRebuild } from '#admin/generations/rebuild.ts';
-import { Servers } from '#admin/servers.ts';
+import { createServers } from '#admin/servers.ts';
 import { type RunningProjector, startProjector } from '#projector/projector.ts';
 import { loadSigningKeys } from '#query/access/tokens.ts';
 import { createLogger } from '#shared/logging.ts';
@@ -93,7 +93,7 @@ describe('two releases with different projections', () => {
     expect([await countOf(before), await countOf(next)]).toEqual([1, 503]);
     expect(waitFor(next)).not.toContain(null);
     const { config, environment } = installation;
-    await using servers = new Servers({ config, origin: 'test' });
+    await using servers = createServers({ config, origin: 'test' });
     const building =
       /generation 2 of .* is being built by another release, with projection version/;
     await expect(beginRebuild(servers.environmentOf({ environment }), null, OLD)).rejects.toThrow(

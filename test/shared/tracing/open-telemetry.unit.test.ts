@@ -2,7 +2,7 @@ import { setImmediate as turn } from 'node:timers/promises';
 import { pino } from 'pino';
 import { expect, it, onTestFinished } from 'vitest';
 import { readConfig } from '#shared/config.ts';
-import { PeriodicTask } from '#shared/periodic-task.ts';
+import { startPeriodicTask } from '#shared/periodic-task.ts';
 import { activeSpan, MAX_LINKS, type Span, startTracing, traced, within } from '#shared/tracing.ts';
 import { eventually } from '#test/eventually.ts';
 import { times } from '#test/times.ts';
@@ -103,7 +103,7 @@ it('detached work is not part of a span, nor is work after its end', async () =>
       everyMs: 1,
       failed: () => undefined,
     };
-    return new PeriodicTask(work);
+    return startPeriodicTask(work);
   });
   const late = within(span, async () => {
     await turn();

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { Servers } from '#admin/servers.ts';
+import { createServers, type Servers } from '#admin/servers.ts';
 import { controlCollections } from '#shared/access/access-keys.ts';
 import { findErasedIn, judgeEnds, lastMessageBefore } from '#shared/access/erased-stores.ts';
 import { changesTopic } from '#shared/events/topics.ts';
@@ -28,7 +28,7 @@ const erasure = (storeId: string, ends: object[] = []) =>
 
 let servers: Servers;
 beforeAll(() => {
-  servers = new Servers({ config: installation.config, origin: 'the test' });
+  servers = createServers({ config: installation.config, origin: 'the test' });
 });
 afterAll(() => servers[Symbol.asyncDispose]());
 let judge: Parameters<typeof applyAccess>[4]['judgeEnds'] = async (ends) => {
