@@ -1,4 +1,5 @@
 /** Measures two sides alternately, so that other load of the machine affects both. */
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { Load, LoadOrder } from './load/load.ts';
 import { median } from './median.ts';
 import { cpuSeconds } from './process-figures.ts';
@@ -38,6 +39,7 @@ export async function measureInTurn(
   { connections, seconds, rounds }: InTurnOptions,
 ) {
   const run = async ({ pid, mongod, ...order }: Side, length: number): Promise<Figures> => {
+    await untilIdle(mongod);
     const spent = () => Promise.all([cpuSeconds(pid), cpuSeconds(mongod)]);
     const [before, mongodbBefore] = await spent();
     const { answers, ...timed } = await load({ ...order, connections, seconds: length });
@@ -71,4 +73,18 @@ export async function measureInTurn(
     /** The other's processor time including MongoDB's, divided by ours. */
     cpuRatio: middle((round) => cost(round.other) / cost(round.ours)),
   };
+}
+
+const IDLE_STEP_MS = 200;
+/** The seconds of a step in which MongoDB still has requests to end; writes beside take less. */
+const BUSY_SECONDS = 0.08;
+
+/** Requests that the load before gave up at its end still occupy MongoDB for a while. */
+async function untilIdle(mongod: number | null): Promise<void> {
+  let spent: number;
+  do {
+    const before = await cpuSeconds(mongod);
+    await sleep(IDLE_STEP_MS);
+    spent = (await cpuSeconds(mongod)) - before;
+  } while (spent > BUSY_SECONDS);
 }
