@@ -52,8 +52,9 @@ const SAID_EVERY_MS = 60_000;
 const CACHED_LINES = 100;
 
 /**
- * @returns a function that tells how often a line was left out since it was last logged; `null` if
- * it is to be left out now.
+ * Keeps a line that repeats from filling the log: it is logged once a minute.
+ * @returns a function to call with each line. It returns `null` if the line is to be left out now,
+ * otherwise how often it was left out since it was last logged.
  */
 export function repeatedLines(): (line: string, now?: number) => number | null {
   const said = new LRUCache<string, { at: number; leftOut: number }>({ max: CACHED_LINES });

@@ -148,7 +148,9 @@ function readsOfGenerations(
     readMenu: menuReader(caches, alone.takeStreamSlot, slotDeadline),
     sharedOf(generation: Generation) {
       const { id } = generation.marker;
-      const shared = made.get(id) ?? make(generation);
+      const known = made.get(id);
+      if (known !== undefined) return known;
+      const shared = make(generation);
       made.set(id, shared);
       return shared;
     },

@@ -43,7 +43,7 @@ export function createUnpacking() {
   }
 
   return {
-    /** @throws {UnpacksTooLarge} and whatever else the codec or `read` throws. */
+    /** @throws {UnpacksTooLarge}, or what the codec or `read` throws. */
     async read<T>(
       batch: Buffer,
       codec: Codec,

@@ -76,10 +76,13 @@ export async function measureInTurn(
 }
 
 const IDLE_STEP_MS = 200;
-/** The seconds of a step in which MongoDB still has requests to end; writes beside take less. */
+/**
+ * MongoDB counts as busy if it takes more processor time in a step, in seconds. The writes of the
+ * mixed load take less.
+ */
 const BUSY_SECONDS = 0.08;
 
-/** Requests that the load before gave up at its end still occupy MongoDB for a while. */
+/** Waits for MongoDB: it still works on requests that the load before gave up when it ended. */
 async function untilIdle(mongod: number | null): Promise<void> {
   let spent: number;
   do {

@@ -105,8 +105,8 @@ export async function startTcpProxy(first: { host: string; port: number }): Prom
 }
 
 /**
- * Listens on a port that the system gives to nobody by itself, so that it is still free when a
- * proxy that was cut listens again.
+ * Listens on a port below those that the system hands out. So no other process gets it while a
+ * proxy is cut, and the proxy can listen there again.
  */
 async function listenBelowEphemeral(listen: (port: number) => Promise<unknown>): Promise<number> {
   for (;;) {

@@ -21,7 +21,7 @@ export type Engine = ContainerRuntimeClient;
 /** A healthy engine may take many seconds on a busy machine. */
 const ANSWER_LIMIT_MS = 30_000;
 
-/** @throws {StackError} that says why there is none. */
+/** Finds the Docker engine of this machine. @throws {StackError} with the reason if there is none. */
 export async function findEngine(): Promise<Engine> {
   const late = () => new Error(`not within ${ANSWER_LIMIT_MS / 1000} s`);
   const find = async () => (await import('testcontainers')).getContainerRuntimeClient();

@@ -201,7 +201,7 @@ function isGiven(
 async function startPart(
   part: PartDefinition,
   forced: PartSource | undefined,
-  findEngine: () => Promise<Engine>,
+  askForEngine: () => Promise<Engine>,
   context: StartContext,
 ): Promise<RunningPart> {
   const address = context.env[part.addressVariable] ?? '';
@@ -214,15 +214,16 @@ async function startPart(
     because.push('a cluster is made of programs');
   } else if (forced !== 'program') {
     const image = imageOf(part.imageVariable, context.env);
-    let engine: Engine | null = null;
-    try {
-      engine = await findEngine();
-      await ensureImage(engine, image, context.log);
-    } catch (error) {
+    const findWithImage = async () => {
+      const found = await askForEngine();
+      await ensureImage(found, image, context.log);
+      return found;
+    };
+    const engine = await findWithImage().catch((error: unknown) => {
       if (forced === 'container') throw error;
-      engine = null;
       because.push(reasonOf(error));
-    }
+      return null;
+    });
     if (engine !== null) {
       because.push(`a Docker engine answers and has the image ${image}`);
       context.log(`a container, since ${because.join(', ')}`);

@@ -57,7 +57,10 @@ export type Continuity = ReturnType<typeof createContinuity>;
 export function createContinuity(applied: LastMessage | null, position: number, bytes: number) {
   let last = applied;
   let next = position;
-  /** The last message, which a read shows again; `null` if there is none, or the log no longer has it. */
+  /**
+   * The last message, while it can prove that the log is the same: a read must show it again. `null`
+   * if there is none, or if the log no longer has it.
+   */
   let proof = last;
   let reading: 'prove' | 'wait' | 'ahead' = 'prove';
   /** Read behind the last message, and not proven yet. */

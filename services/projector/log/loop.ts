@@ -396,7 +396,10 @@ export function startLoop(options: LoopOptions) {
       return position();
     },
 
-    /** Ends it after the current transaction: the partition is another's, or nobody's. */
+    /**
+     * Ends the loop after the current transaction: the partition now belongs to another process, or
+     * to none.
+     */
     revoke(): void {
       over.abort();
       if ('feed' in present) present.feed.close();

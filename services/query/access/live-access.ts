@@ -144,8 +144,8 @@ export interface LiveAccessSources {
 
 /**
  * A window begins with its first request. The name of a count ends with the length of its window: a
- * quota with another window begins a new count. A refused request is not counted: a client with a revoked token takes nothing from its
- * store's quota.
+ * quota with another window begins a new count. A refused request is not counted: a client with a
+ * revoked token takes nothing from its store's quota.
  */
 const SCRIPT = redisScript(`
 local client, window = unpack(ARGV)
